@@ -1,0 +1,102 @@
+#include "tenon/base/mmap.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "tenon/base/error.h"
+
+namespace tenon {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+  throw IoError(fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) fail(path, "cannot open", errno);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) fail(path, "cannot stat", errno);
+  if (!S_ISREG(info.st_mode)) throw IoError(path + ": not a regular file");
+  std::shared_ptr<MappedFile> file(new MappedFile);
+  file->path_ = path;
+  file->size_ = static_cast<size_t>(info.st_size);
+  if (file->size_ == 0) return file;
+  void* data = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (data == MAP_FAILED) {
+    file->size_ = 0;
+    fail(path, "cannot map", errno);
+  }
+  file->data_ = static_cast<const std::byte*>(data);
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  fs::path target(path);
+  for (int hops = 0; fs::is_symlink(fs::symlink_status(target, ec)) && hops < 40; ++hops) {
+    fs::path link = fs::read_symlink(target, ec);
+    if (ec) fail(path, "cannot read the link", ec.value());
+    target = link.is_absolute() ? link : target.parent_path() / link;
+  }
+  struct stat old {};
+  bool existed = ::stat(target.c_str(), &old) == 0;
+  if (existed && !S_ISREG(old.st_mode)) throw IoError(path + ": exists and is not a regular file");
+
+  std::string temporary = target.string() + ".tmp.XXXXXX";
+  int raw = ::mkstemp(temporary.data());
+  if (raw < 0) fail(path, "cannot create a temporary file beside it", errno);
+  auto give_up = [&](const char* what) {
+    int error = errno;
+    ::unlink(temporary.c_str());
+    fail(path, what, error);
+  };
+  {
+    Descriptor fd(raw);
+    mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::fchmod(fd.get(), existed ? (old.st_mode & 07777) : (0666 & ~mask));
+    size_t done = 0;
+    while (done < bytes.size()) {
+      ssize_t n = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) give_up("cannot write");
+      done += static_cast<size_t>(n);
+    }
+    if (::fsync(fd.get()) != 0) give_up("cannot sync");
+  }
+  if (::rename(temporary.c_str(), target.c_str()) != 0) give_up("cannot rename into place");
+  fs::path folder = target.parent_path().empty() ? fs::path(".") : target.parent_path();
+  Descriptor dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.get() >= 0) ::fsync(dir.get());
+}
+
+}  // namespace tenon
