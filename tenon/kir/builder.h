@@ -1,0 +1,99 @@
+// Building kernels. The builder folds constants, shares equal pure instructions and places each
+// pure instruction in the outermost open block where its arguments are defined, so that lowering
+// code can be written as if everything were computed where it is used.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "tenon/kir/kernel.h"
+
+namespace tenon::kir {
+
+struct CarriedSpec {
+  Val init;
+  Combine combine = Combine::kNone;
+};
+
+class Builder {
+ public:
+  explicit Builder(Kernel& kernel);
+  ~Builder();
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  Kernel& kernel() { return kernel_; }
+
+  // --- leaves -------------------------------------------------------------------------------
+  Val i64(int64_t value) { return constant_int(Type::kI64, value); }
+  Val constant_int(Type type, int64_t value);   // wraps to the width
+  Val constant_float(Type type, double value);  // rounded to the type (f16, bf16, f32, f64)
+  Val boolean(bool value) { return constant_int(Type::kI1, value); }
+  // A dimension as an i64: a constant when static, else an argument (one per distinct Dim).
+  Val dim(const Dim& value);
+  Val begin();
+  Val end();
+
+  // --- instructions: operands and results as in kernel.h --------------------------------------
+  Val unary(Op op, Val a);
+  Val binary(Op op, Val a, Val b);
+  Val ternary(Op op, Val a, Val b, Val c);
+  Val cmp(Pred pred, Val a, Val b);
+  Val select(Val cond, Val a, Val b);
+  Val convert(Op op, Type to, Val a);
+
+  Val add(Val a, Val b) { return binary(Op::kAdd, a, b); }
+  Val sub(Val a, Val b) { return binary(Op::kSub, a, b); }
+  Val mul(Val a, Val b) { return binary(Op::kMul, a, b); }
+  Val logical_not(Val a);  // i1
+
+  // Index arithmetic on i64 with range knowledge: non-negative `a`, positive divisor. Simplifies
+  // (i*64 + j)/64 to i when 0 <= j < 64 is known from loop bounds or set_range().
+  Val index_div(Val a, const Dim& divisor);
+  Val index_rem(Val a, const Dim& divisor);
+  // States 0 <= value < bound for an index value (loop variables from 0 know theirs).
+  void set_bound(Val value, const Dim& bound);
+
+  // --- memory ---------------------------------------------------------------------------------
+  uint32_t add_buffer(std::string name, DType dtype, bool written);
+  uint32_t add_scratch(std::string name, DType dtype, const Dim& count);
+  Val load(uint32_t buffer, Val index);
+  Val load_if(uint32_t buffer, Val index, Val predicate, Val other);
+  void store(uint32_t buffer, Val index, Val value, bool streaming = false);
+  void store_if(uint32_t buffer, Val index, Val value, Val predicate);
+  void check(Val condition, int64_t code);
+  void prefetch(uint32_t buffer, Val index);
+
+  // --- control --------------------------------------------------------------------------------
+  // Emits a loop; `body` receives the variable and the carried values and returns their next
+  // values. Returns the results. Values computed inside must not be used after the loop.
+  std::vector<Val> loop(Val lo, Val hi, LoopSpec spec, std::span<const CarriedSpec> carried,
+                        const std::function<std::vector<Val>(Val, std::span<const Val>)>& body);
+  void loop(Val lo, Val hi, LoopSpec spec, const std::function<void(Val)>& body);
+  void if_then(Val condition, const std::function<void()>& body);
+
+  // --- scopes ---------------------------------------------------------------------------------
+  // Depth of the innermost open block (0: the kernel's body) and of the block defining `value`.
+  int depth() const;
+  int depth_of(Val value) const;
+  // Runs `emit` with the block at `depth` as the innermost one: what it emits stands before the
+  // inner loop that is open there. For pure loops (reductions) that do not depend on it.
+  void at_depth(int depth, const std::function<void()>& emit);
+  // Increases whenever a block is opened: values remembered under one serial of a block are valid
+  // while that block is open. serial(depth) identifies the open block at that depth.
+  uint64_t serial(int depth) const;
+
+ private:
+  struct Scope;
+  Val place(Inst* inst, bool pure);
+  Val fold(Op op, Type type, Pred pred, std::span<const Val> args);
+  Kernel& kernel_;
+  std::vector<std::unique_ptr<Scope>> scopes_;
+  std::map<std::string, Val> dims_;
+  struct Facts;
+  std::unique_ptr<Facts> facts_;
+};
+
+}  // namespace tenon::kir
