@@ -36,5 +36,5 @@ function(tenon_test name)
   target_link_libraries(${name}_test PRIVATE tenon_flags ${arg_LINK} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}"
-    ENVIRONMENT "TENON_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+    ENVIRONMENT "TENON_SOURCE_DIR=${PROJECT_SOURCE_DIR};GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/reports/${name}.xml")
 endfunction()

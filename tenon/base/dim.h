@@ -29,9 +29,9 @@ class Dim {
   Dim(int value) : value_(value) {}          // NOLINT
   // A name: [A-Za-z_][A-Za-z0-9_]*. Raises ValueError naming the offender. A name's range is part
   // of the value; two dims of one name with different ranges are equal by name.
-  Dim(const char* name) : Dim(std::string_view(name)) {}            // NOLINT
-  Dim(const std::string& name) : Dim(std::string_view(name)) {}     // NOLINT
-  Dim(std::string_view name, DimRange range = {});                  // NOLINT
+  Dim(const char* name) : Dim(std::string_view(name)) {}         // NOLINT
+  Dim(const std::string& name) : Dim(std::string_view(name)) {}  // NOLINT
+  Dim(std::string_view name, DimRange range = {});               // NOLINT
   // Reads the text form of str(): "2*batch + n//4". Raises ValueError on anything else.
   static Dim parse(std::string_view text);
 

@@ -42,8 +42,8 @@ uint16_t f16_from_float(float value) {
 
 uint16_t f16_from_double(double value) {
   uint64_t u = std::bit_cast<uint64_t>(value);
-  return to_f16(u >> 63, static_cast<int>((u >> 52) & 0x7ff), 1023, 2047,
-                u & 0xfffffffffffffull, 52);
+  return to_f16(u >> 63, static_cast<int>((u >> 52) & 0x7ff), 1023, 2047, u & 0xfffffffffffffull,
+                52);
 }
 
 float f16_to_float(uint16_t bits) {
