@@ -14,10 +14,10 @@ struct RuntimeTable {
 };
 
 struct KernelArgs {
-  void* const* buffers;      // the kernel's argument buffers, in order
-  const int64_t* dims;       // the values of kir::Kernel::dims
-  void* scratch;             // this thread's scratch memory, 64-byte aligned, or null
-  int64_t* status;           // 0, or the code of a failed kir check (any one of several)
+  void* const* buffers;  // the kernel's argument buffers, in order
+  const int64_t* dims;   // the values of kir::Kernel::dims
+  void* scratch;         // this thread's scratch memory, 64-byte aligned, or null
+  int64_t* status;       // 0, or the code of a failed kir check (any one of several)
   const RuntimeTable* table;
 };
 

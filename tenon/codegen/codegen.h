@@ -11,20 +11,20 @@
 namespace tenon::codegen {
 
 enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512, kNeon };  // x86-64, -v3, -v4, aarch64
-std::string_view name(Isa isa);  // "baseline", "avx2", "avx512", "neon"
+std::string_view name(Isa isa);          // "baseline", "avx2", "avx512", "neon"
 std::string_view triple_level(Isa isa);  // "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
 
 // A position-independent image: text and read-only data with all relocations applied between its
 // own sections, nothing undefined. Mapped read-and-execute at any page-aligned address, its entry
 // points are base + offsets[k], of type abi::KernelFn.
 struct Image {
-  std::vector<std::byte> bytes;    // page-aligned layout; loaded whole
-  std::vector<uint64_t> offsets;   // one per kernel, in the order given
+  std::vector<std::byte> bytes;   // page-aligned layout; loaded whole
+  std::vector<uint64_t> offsets;  // one per kernel, in the order given
 };
 
 struct Options {
   Isa isa = Isa::kAvx512;
-  bool optimize = true;       // the short pass list; off emits straight from the builder
+  bool optimize = true;             // the short pass list; off emits straight from the builder
   std::string* dump_ir = nullptr;   // receives LLVM IR text after optimisation
   std::string* dump_asm = nullptr;  // receives assembly text
 };

@@ -34,7 +34,8 @@ namespace tenon::kir {
 
 enum class Type : uint8_t { kVoid, kI1, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64 };
 
-// The register type of a stored element: bool → i1, u8 and i8 → i8, … c64 has none (refused before).
+// The register type of a stored element: bool → i1, u8 and i8 → i8, … c64 has none (refused
+// before).
 Type type_of(DType dtype);
 bool is_float(Type type);  // f16, bf16, f32, f64
 bool is_int(Type type);    // i1 … i64
@@ -42,106 +43,106 @@ int bits(Type type);
 std::string_view name(Type type);
 
 // X(enumerator, text). The comment says operands → result; T: any type, F: f32 or f64, I: integer.
-#define TENON_KIR_OPS(X)                                                                         \
-  /* leaves */                                                                                   \
-  X(kConst, "const")       /* imm_int or imm_float */                                            \
-  X(kDimArg, "dim")        /* imm_int: index into Kernel::dims → i64 */                          \
-  X(kBegin, "begin")       /* first grid index of this call → i64 */                             \
-  X(kEnd, "end")           /* one past the last grid index of this call → i64 */                 \
-  X(kLoopVar, "var")       /* the variable of a loop → i64 */                                    \
-  X(kCarried, "carried")   /* the value of a carried variable at the start of an iteration */    \
-  X(kLoopResult, "result") /* args[0]: the loop; imm_int: which carried variable */              \
-  /* arithmetic, int and float: T T → T */                                                       \
-  X(kAdd, "add")                                                                                 \
-  X(kSub, "sub")                                                                                 \
-  X(kMul, "mul")                                                                                 \
-  X(kNeg, "neg")                                                                                 \
-  X(kAbs, "abs")       /* float: clears the sign; int: signed, wraps at the minimum */           \
-  /* float only: F… → F */                                                                       \
-  X(kDiv, "div")                                                                                 \
-  X(kFma, "fma")       /* a*b + c with one rounding, on every target */                          \
-  X(kMulAdd, "muladd") /* a*b + c with one rounding where the target has it, else two */         \
-  X(kSqrt, "sqrt")                                                                               \
-  X(kFloor, "floor")                                                                             \
-  X(kCeil, "ceil")                                                                               \
-  X(kTrunc, "trunc")                                                                             \
-  X(kRint, "rint")     /* to nearest, ties to even */                                            \
-  X(kCopySign, "copysign")                                                                       \
-  X(kFMin, "fmin")     /* NaN if either is NaN; -0 < +0 */                                       \
-  X(kFMax, "fmax")                                                                               \
-  X(kFMinFast, "fminfast") /* a < b ? a : b, one instruction on x86 */                           \
-  X(kFMaxFast, "fmaxfast") /* a > b ? a : b */                                                   \
-  /* integer only: I I → I; the divisor is never 0 and a quotient never overflows (the lowering  \
-     sees to that) */                                                                            \
-  X(kSDiv, "sdiv")                                                                               \
-  X(kUDiv, "udiv")                                                                               \
-  X(kSRem, "srem")                                                                               \
-  X(kURem, "urem")                                                                               \
-  X(kSMin, "smin")                                                                               \
-  X(kSMax, "smax")                                                                               \
-  X(kUMin, "umin")                                                                               \
-  X(kUMax, "umax")                                                                               \
-  X(kAnd, "and")                                                                                 \
-  X(kOr, "or")                                                                                   \
-  X(kXor, "xor")                                                                                 \
-  X(kShl, "shl")       /* the amount is below the width */                                       \
-  X(kLShr, "lshr")                                                                               \
-  X(kAShr, "ashr")                                                                               \
-  X(kUMulHi, "umulhi") /* high half of the unsigned product; i32 and i64 */                      \
-  X(kPopCount, "popcount")                                                                       \
-  X(kClz, "clz")       /* leading zeros; the width for 0 */                                      \
-  /* comparison and choice */                                                                    \
-  X(kCmp, "cmp")       /* T T → i1 by `pred` */                                                  \
-  X(kSelect, "select") /* i1 T T → T */                                                          \
-  /* conversions: one argument, to `type` */                                                     \
-  X(kSExt, "sext")                                                                               \
-  X(kZExt, "zext")                                                                               \
-  X(kIntTrunc, "itrunc")                                                                         \
-  X(kFExt, "fext")     /* to a wider float, exact */                                             \
-  X(kFTrunc, "ftrunc") /* to a narrower float, to nearest even; NaN stays NaN */                 \
-  X(kSToF, "stof")                                                                               \
-  X(kUToF, "utof")                                                                               \
-  X(kFToS, "ftos")     /* truncates; saturates outside the range; NaN → 0 */                     \
-  X(kFToU, "ftou")                                                                               \
-  X(kBitcast, "bitcast") /* same width */                                                        \
-  /* functions of f32 and f64, rewritten by expand_math before code generation: F → F */         \
-  X(kExp, "exp")                                                                                 \
-  X(kExp2, "exp2")                                                                               \
-  X(kExpm1, "expm1")                                                                             \
-  X(kLog, "log")                                                                                 \
-  X(kLog2, "log2")                                                                               \
-  X(kLog10, "log10")                                                                             \
-  X(kLog1p, "log1p")                                                                             \
-  X(kSin, "sin")                                                                                 \
-  X(kCos, "cos")                                                                                 \
-  X(kTan, "tan")                                                                                 \
-  X(kAsin, "asin")                                                                               \
-  X(kAcos, "acos")                                                                               \
-  X(kAtan, "atan")                                                                               \
-  X(kSinh, "sinh")                                                                               \
-  X(kCosh, "cosh")                                                                               \
-  X(kTanh, "tanh")                                                                               \
-  X(kAsinh, "asinh")                                                                             \
-  X(kAcosh, "acosh")                                                                             \
-  X(kAtanh, "atanh")                                                                             \
-  X(kErf, "erf")                                                                                 \
-  X(kErfc, "erfc")                                                                               \
-  X(kErfinv, "erfinv")                                                                           \
-  X(kCbrt, "cbrt")                                                                               \
-  X(kSigmoid, "sigmoid") /* 1 / (1 + exp(-x)) without overflow or cancellation */                \
-  X(kGelu, "gelu")     /* x * Φ(x), accurate in the tail */                                      \
-  X(kPow, "pow")       /* F F → F */                                                             \
-  X(kAtan2, "atan2")                                                                             \
-  X(kFmod, "fmod")     /* exact, sign of the first */                                            \
-  X(kHypot, "hypot")                                                                             \
-  /* memory and control */                                                                       \
-  X(kLoad, "load")     /* index [, i1 predicate, T other] → T: buffer[index], or other where     \
-                          the predicate is false (memory is then not touched) */                 \
-  X(kStore, "store")   /* index, T [, i1 predicate] */                                           \
-  X(kCheck, "check")   /* i1: where false in an active lane, status becomes imm_int (not 0) */   \
-  X(kPrefetch, "prefetch") /* index: a hint, never a fault */                                    \
-  X(kFor, "for")       /* lo, hi; body, variable and carried values in `loop` */                 \
-  X(kIf, "if")         /* uniform i1: runs `loop->body` once; no results */
+#define TENON_KIR_OPS(X) \
+  /* leaves */ \
+  X(kConst, "const")       /* imm_int or imm_float */ \
+  X(kDimArg, "dim")        /* imm_int: index into Kernel::dims → i64 */ \
+  X(kBegin, "begin")       /* first grid index of this call → i64 */ \
+  X(kEnd, "end")           /* one past the last grid index of this call → i64 */ \
+  X(kLoopVar, "var")       /* the variable of a loop → i64 */ \
+  X(kCarried, "carried")   /* the value of a carried variable at the start of an iteration */ \
+  X(kLoopResult, "result") /* args[0]: the loop; imm_int: which carried variable */ \
+  /* arithmetic, int and float: T T → T */ \
+  X(kAdd, "add") \
+  X(kSub, "sub") \
+  X(kMul, "mul") \
+  X(kNeg, "neg") \
+  X(kAbs, "abs") /* float: clears the sign; int: signed, wraps at the minimum */ \
+  /* float only: F… → F */ \
+  X(kDiv, "div") \
+  X(kFma, "fma")       /* a*b + c with one rounding, on every target */ \
+  X(kMulAdd, "muladd") /* a*b + c with one rounding where the target has it, else two */ \
+  X(kSqrt, "sqrt") \
+  X(kFloor, "floor") \
+  X(kCeil, "ceil") \
+  X(kTrunc, "trunc") \
+  X(kRint, "rint") /* to nearest, ties to even */ \
+  X(kCopySign, "copysign") \
+  X(kFMin, "fmin") /* NaN if either is NaN; -0 < +0 */ \
+  X(kFMax, "fmax") \
+  X(kFMinFast, "fminfast") /* a < b ? a : b, one instruction on x86 */ \
+  X(kFMaxFast, "fmaxfast") /* a > b ? a : b */ \
+  /* integer only: I I → I; the divisor is never 0 and a quotient never overflows (the lowering \
+     sees to that) */ \
+  X(kSDiv, "sdiv") \
+  X(kUDiv, "udiv") \
+  X(kSRem, "srem") \
+  X(kURem, "urem") \
+  X(kSMin, "smin") \
+  X(kSMax, "smax") \
+  X(kUMin, "umin") \
+  X(kUMax, "umax") \
+  X(kAnd, "and") \
+  X(kOr, "or") \
+  X(kXor, "xor") \
+  X(kShl, "shl") /* the amount is below the width */ \
+  X(kLShr, "lshr") \
+  X(kAShr, "ashr") \
+  X(kUMulHi, "umulhi") /* high half of the unsigned product; i32 and i64 */ \
+  X(kPopCount, "popcount") \
+  X(kClz, "clz") /* leading zeros; the width for 0 */ \
+  /* comparison and choice */ \
+  X(kCmp, "cmp")       /* T T → i1 by `pred` */ \
+  X(kSelect, "select") /* i1 T T → T */ \
+  /* conversions: one argument, to `type` */ \
+  X(kSExt, "sext") \
+  X(kZExt, "zext") \
+  X(kIntTrunc, "itrunc") \
+  X(kFExt, "fext")     /* to a wider float, exact */ \
+  X(kFTrunc, "ftrunc") /* to a narrower float, to nearest even; NaN stays NaN */ \
+  X(kSToF, "stof") \
+  X(kUToF, "utof") \
+  X(kFToS, "ftos") /* truncates; saturates outside the range; NaN → 0 */ \
+  X(kFToU, "ftou") \
+  X(kBitcast, "bitcast") /* same width */ \
+  /* functions of f32 and f64, rewritten by expand_math before code generation: F → F */ \
+  X(kExp, "exp") \
+  X(kExp2, "exp2") \
+  X(kExpm1, "expm1") \
+  X(kLog, "log") \
+  X(kLog2, "log2") \
+  X(kLog10, "log10") \
+  X(kLog1p, "log1p") \
+  X(kSin, "sin") \
+  X(kCos, "cos") \
+  X(kTan, "tan") \
+  X(kAsin, "asin") \
+  X(kAcos, "acos") \
+  X(kAtan, "atan") \
+  X(kSinh, "sinh") \
+  X(kCosh, "cosh") \
+  X(kTanh, "tanh") \
+  X(kAsinh, "asinh") \
+  X(kAcosh, "acosh") \
+  X(kAtanh, "atanh") \
+  X(kErf, "erf") \
+  X(kErfc, "erfc") \
+  X(kErfinv, "erfinv") \
+  X(kCbrt, "cbrt") \
+  X(kSigmoid, "sigmoid") /* 1 / (1 + exp(-x)) without overflow or cancellation */ \
+  X(kGelu, "gelu")       /* x * Φ(x), accurate in the tail */ \
+  X(kPow, "pow")         /* F F → F */ \
+  X(kAtan2, "atan2") \
+  X(kFmod, "fmod") /* exact, sign of the first */ \
+  X(kHypot, "hypot") \
+  /* memory and control */ \
+  X(kLoad, "load")         /* index [, i1 predicate, T other] → T: buffer[index], or other where \
+                              the predicate is false (memory is then not touched) */ \
+  X(kStore, "store")       /* index, T [, i1 predicate] */ \
+  X(kCheck, "check")       /* i1: where false in an active lane, status becomes imm_int (not 0) */ \
+  X(kPrefetch, "prefetch") /* index: a hint, never a fault */ \
+  X(kFor, "for")           /* lo, hi; body, variable and carried values in `loop` */ \
+  X(kIf, "if")             /* uniform i1: runs `loop->body` once; no results */
 
 enum class Op : uint8_t {
 #define X(e, text) e,
@@ -156,18 +157,39 @@ bool is_math(Op op);  // kExp … kHypot: must be gone before code generation
 bool is_pure(Op op);
 
 enum class Pred : uint8_t {
-  kEq, kNe,                      // integers; floats: kEq ordered, kNe unordered (NaN != NaN)
-  kSLt, kSLe, kSGt, kSGe,        // signed integers
-  kULt, kULe, kUGt, kUGe,        // unsigned integers
-  kFLt, kFLe, kFGt, kFGe,        // floats, false with NaN
-  kUno,                          // floats: either is NaN
+  kEq,
+  kNe,  // integers; floats: kEq ordered, kNe unordered (NaN != NaN)
+  kSLt,
+  kSLe,
+  kSGt,
+  kSGe,  // signed integers
+  kULt,
+  kULe,
+  kUGt,
+  kUGe,  // unsigned integers
+  kFLt,
+  kFLe,
+  kFGt,
+  kFGe,  // floats, false with NaN
+  kUno,  // floats: either is NaN
 };
 std::string_view name(Pred pred);
 
 // How the lanes of a carried variable of a vector loop become one value (and its neutral element).
 // kNone: the loop must not be a vector loop, or every lane carries the same uniform value.
 enum class Combine : uint8_t {
-  kNone, kAdd, kMul, kFMin, kFMax, kSMin, kSMax, kUMin, kUMax, kAnd, kOr, kXor,
+  kNone,
+  kAdd,
+  kMul,
+  kFMin,
+  kFMax,
+  kSMin,
+  kSMax,
+  kUMin,
+  kUMax,
+  kAnd,
+  kOr,
+  kXor,
 };
 std::string_view name(Combine combine);
 
@@ -252,8 +274,8 @@ struct Kernel {
 };
 
 // Names of dimensions that the run-time binds from the machine that runs, not from arguments.
-inline constexpr const char* kDimThreads = "_threads";   // threads of the pool
-inline constexpr const char* kDimL1 = "_l1_bytes";       // data caches of one core
+inline constexpr const char* kDimThreads = "_threads";  // threads of the pool
+inline constexpr const char* kDimL1 = "_l1_bytes";      // data caches of one core
 inline constexpr const char* kDimL2 = "_l2_bytes";
 inline constexpr const char* kDimL3 = "_l3_bytes";
 
