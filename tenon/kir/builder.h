@@ -48,6 +48,10 @@ class Builder {
   Val sub(Val a, Val b) { return binary(Op::kSub, a, b); }
   Val mul(Val a, Val b) { return binary(Op::kMul, a, b); }
   Val logical_not(Val a);  // i1
+  // Entry `index` (i32) of a constant table; equal tables are shared.
+  Val table(Type type, std::span<const uint64_t> bits, Val index);
+  Val any(Val cond);                       // kAny
+  Val call(int64_t entry, Val a, Val b);   // kCall
 
   // Index arithmetic on i64 with range knowledge: non-negative `a`, positive divisor. Simplifies
   // (i*64 + j)/64 to i when 0 <= j < 64 is known from loop bounds or set_range().

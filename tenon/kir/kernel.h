@@ -13,6 +13,9 @@
 //     }
 //   }
 //
+// A loop whose bounds are uniform may stand inside a vector loop; its carried values may be varying.
+// (A rare slow path is a loop from 0 to zext(any(condition)) that carries the result.)
+//
 // Semantics. Integers are two's complement of the type's width and wrap; signedness is part of the
 // operation. Float operations are IEEE with round-to-nearest-even; nothing is reassociated except
 // the carried values of a vector loop, which its `combine` allows. f16 and bf16 values can only be
@@ -135,6 +138,14 @@ std::string_view name(Type type);
   X(kAtan2, "atan2") \
   X(kFmod, "fmod") /* exact, sign of the first */ \
   X(kHypot, "hypot") \
+  /* constants by index, lanes together, calls */ \
+  X(kTable, "table") /* i32 index, always inside the table → `type`: entry of \
+                        Kernel::tables[imm_int] */ \
+  X(kAny, "any")     /* i1 → i1, uniform: true if it holds in any of the lanes that run together. \
+                        Only for skipping work whose results no other lane takes: what a kernel \
+                        computes must not depend on how many lanes run together */ \
+  X(kCall, "call")   /* f64 f64 → f64: entry imm_int of abi::RuntimeTable (1 fmod, 2 pow), a lane \
+                        at a time */ \
   /* memory and control */ \
   X(kLoad, "load")         /* index [, i1 predicate, T other] → T: buffer[index], or other where \
                               the predicate is false (memory is then not touched) */ \
@@ -230,7 +241,7 @@ struct Inst {
   Type type;
   Pred pred = Pred::kEq;
   bool streaming = false;  // kStore: written past the caches; the data is not read again soon
-  uint32_t id = 0;         // printed number
+  uint32_t id = 0;         // unique in its kernel, given by make()
   uint32_t buffer = 0;     // kLoad, kStore, kPrefetch
   int64_t imm_int = 0;
   double imm_float = 0;  // kConst of a float type
@@ -250,6 +261,13 @@ struct Buffer {
   Dim count;
 };
 
+// An immutable array that belongs to the code: bit patterns of `type`, zero-extended.
+struct Table {
+  Type type = Type::kF32;
+  std::vector<uint64_t> bits;
+  bool operator==(const Table&) const = default;
+};
+
 // A kernel is called as abi::KernelFn(args, begin, end) for disjoint pieces of 0..grid.
 struct Kernel {
   std::string name;
@@ -260,6 +278,7 @@ struct Kernel {
   // Cost of one grid index, for choosing the grain: bytes moved and scalar operations.
   Dim bytes_per_index = 0;
   Dim ops_per_index = 0;
+  std::vector<Table> tables;
   Block body;
   std::vector<std::string> origins;  // names of the fused operations, for explain()
 
@@ -268,6 +287,9 @@ struct Kernel {
   Kernel& operator=(Kernel&&) = default;
 
   Inst* make(Op op, Type type);  // owned by the kernel; in no block yet
+  // One past the largest Inst::id: ids are dense, so a vector of this size maps instructions.
+  uint32_t id_count() const { return static_cast<uint32_t>(pool_.size()); }
+  Kernel clone() const;
 
  private:
   std::vector<std::unique_ptr<Inst>> pool_;
