@@ -1,0 +1,57 @@
+// Runs a compiled module.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/abi/module.h"
+#include "tenon/runtime/array.h"
+
+namespace tenon::runtime {
+
+// Evaluates EvalSteps; given by who knows the graph (program/).
+using EvalHook = std::function<std::vector<Literal>(const abi::EvalStep&,
+                                                    std::span<const Literal> operands,
+                                                    const Dim::Lookup& symbols)>;
+
+struct ArgumentSpec {
+  std::string route;  // "x", "p.w", "1.lo": for errors
+  DType dtype;
+  Shape shape;
+  bool writable = false;
+};
+
+// A module ready to run: code mapped, dims compiled, memory plan cached per set of sizes. Many
+// threads may call one Executor; each call has an arena of its own from a small free list.
+class Executor {
+ public:
+  // Picks the best image that this CPU runs (TENON_ISA forces a level: baseline, avx2, avx512).
+  // Raises UnsupportedError naming CPU and levels when none fits.
+  Executor(std::shared_ptr<const abi::Module> module, std::vector<ArgumentSpec> arguments,
+           EvalHook eval);
+  ~Executor();
+
+  // Runs `setup` on the externals (in the module's order); needed once before the first call when
+  // the module has externals. Raises on dtype or shape misfit, naming the external.
+  void bind(std::span<const Array> externals);
+  bool bound() const;
+
+  // `arguments` already agree in dtype, rank and static dims with the specs; here names are bound
+  // and compared ("argument y: dim n is 4, but argument x has n = 3" [argument_dim]), ranges and
+  // divisors checked, overlap of writable arguments with others resolved (the other one is copied
+  // first). Returns the results in fresh memory; updates are written into the writable arguments.
+  std::vector<Array> call(std::span<const Array> arguments) const;
+
+  // For explain(): arena bytes for given arguments, steps with their slots and sizes.
+  std::string describe_plan(std::span<const Array> arguments) const;
+  const std::string& level() const;  // of the image in use
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon::runtime
