@@ -37,6 +37,22 @@ Error::Error(ErrorKind kind, std::string message, ErrorParts parts)
       message_(std::move(message)),
       parts_(std::move(parts)) {}
 
+void throw_error(ErrorKind kind, std::string message, ErrorParts parts) {
+  switch (kind) {
+    case ErrorKind::kValue: throw ValueError(std::move(message), std::move(parts));
+    case ErrorKind::kType: throw TypeError(std::move(message), std::move(parts));
+    case ErrorKind::kShape: throw ShapeError(std::move(message), std::move(parts));
+    case ErrorKind::kIndex: throw IndexError(std::move(message), std::move(parts));
+    case ErrorKind::kKey: throw KeyError(std::move(message), std::move(parts));
+    case ErrorKind::kTrace: throw TraceError(std::move(message), std::move(parts));
+    case ErrorKind::kFormat: throw FormatError(std::move(message), std::move(parts));
+    case ErrorKind::kIo: throw IoError(std::move(message), std::move(parts));
+    case ErrorKind::kUnsupported: throw UnsupportedError(std::move(message), std::move(parts));
+    case ErrorKind::kInternal: break;
+  }
+  throw InternalError(std::move(message), std::move(parts));
+}
+
 void check_internal(bool condition, std::string_view what, const char* file, int line) {
   if (!condition) throw InternalError(fmt::format("internal: {} ({}:{})", what, file, line));
 }

@@ -34,9 +34,9 @@ std::string_view error_kind_name(ErrorKind kind);
 
 // Optional parts of an error. Empty members are left out of the text.
 struct ErrorParts {
-  std::string label;     // broken constraint, e.g. "matmul_c2"
-  std::string location;  // "model.cpp:18 in layer model.layers.3.mlp"
-  std::string hint;      // the way out
+  std::string label = {};     // broken constraint, e.g. "matmul_c2"
+  std::string location = {};  // "model.cpp:18 in layer model.layers.3.mlp"
+  std::string hint = {};      // the way out
 };
 
 class Error : public std::runtime_error {
@@ -78,6 +78,9 @@ using FormatError = ErrorOf<ErrorKind::kFormat>;
 using IoError = ErrorOf<ErrorKind::kIo>;
 using UnsupportedError = ErrorOf<ErrorKind::kUnsupported>;
 using InternalError = ErrorOf<ErrorKind::kInternal>;
+
+// Throws the class of `kind`: for code that adds to an error, or that carries kinds as data.
+[[noreturn]] void throw_error(ErrorKind kind, std::string message, ErrorParts parts = {});
 
 // Throws InternalError naming the place when `condition` does not hold: for invariants that only a
 // bug in Tenon can break, never for user input.

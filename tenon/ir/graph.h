@@ -79,8 +79,8 @@ struct Node {
 inline const TensorType& Value::type() const { return node->types[index]; }
 
 // Creates a node; infers result types, which checks operands and attributes and raises labelled
-// errors carrying `location`. Attributes missing from `attrs` take the op's defaults; unknown ones
-// are InternalErrors.
+// errors carrying `location`, TypeError [<op>_operands] for a wrong number of operands. Attributes
+// missing from `attrs` take the op's defaults; unknown ones are InternalErrors.
 NodePtr make_node(const OpDef& op, std::vector<Value> operands, Attrs attrs = {},
                   LocationPtr location = nullptr);
 // The only result of make_node.

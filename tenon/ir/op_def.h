@@ -80,7 +80,7 @@ struct OpDef {
   uint32_t traits = 0;
   int min_operands = 0;
   int max_operands = 0;  // -1: any number
-  std::vector<AttrSpec> attrs;
+  std::vector<AttrSpec> attrs = {};
 
   // Result types from operand types. Raises ShapeError, TypeError, ValueError with labels
   // "<op>_c<n>"; make_node adds the location.
@@ -112,7 +112,7 @@ void register_op(const OpDef* op);
 std::vector<const OpDef*> all_ops();
 
 // --- the ops that ir itself needs ---------------------------------------------------------------
-// parameter {name: string, type given at creation}; constant {value: literal};
+// parameter {name: string, dtype, shape}; constant {value: literal};
 // constant_external {name: string, relative: bool, dtype, shape}: data bound by name when the
 // program is compiled, loaded or called; call {callee: graph, prefix: string}: operands are the
 // callee's parameters, results its outputs().
