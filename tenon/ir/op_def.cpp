@@ -10,6 +10,7 @@ namespace tenon::ir {
 bool contains(DTypeClass cls, DType dtype) {
   switch (cls) {
     case DTypeClass::kAny: return true;
+    case DTypeClass::kArithmetic: return dtype != DType::kBool;
     case DTypeClass::kNumeric: return is_integer(dtype) || is_float(dtype);
     case DTypeClass::kReal: return !is_complex(dtype);
     case DTypeClass::kFloat: return is_float(dtype);
@@ -23,6 +24,7 @@ bool contains(DTypeClass cls, DType dtype) {
 std::string_view name(DTypeClass cls) {
   switch (cls) {
     case DTypeClass::kAny: return "any dtype";
+    case DTypeClass::kArithmetic: return "any dtype but bool";
     case DTypeClass::kNumeric: return "an integer or float dtype";
     case DTypeClass::kReal: return "a real dtype";
     case DTypeClass::kFloat: return "a float dtype";

@@ -21,6 +21,7 @@ namespace tenon::ir {
 // Which element types an op takes, for checks, docs and tests.
 enum class DTypeClass : uint8_t {
   kAny,          // all
+  kArithmetic,   // everything but bool
   kNumeric,      // everything but bool and c64
   kReal,         // everything but c64
   kFloat,        // f16, bf16, f32, f64
