@@ -11,6 +11,7 @@ bool contains(DTypeClass cls, DType dtype) {
   switch (cls) {
     case DTypeClass::kAny: return true;
     case DTypeClass::kArithmetic: return dtype != DType::kBool;
+    case DTypeClass::kInexact: return is_float(dtype) || is_complex(dtype);
     case DTypeClass::kNumeric: return is_integer(dtype) || is_float(dtype);
     case DTypeClass::kReal: return !is_complex(dtype);
     case DTypeClass::kFloat: return is_float(dtype);
@@ -25,6 +26,7 @@ std::string_view name(DTypeClass cls) {
   switch (cls) {
     case DTypeClass::kAny: return "any dtype";
     case DTypeClass::kArithmetic: return "any dtype but bool";
+    case DTypeClass::kInexact: return "a float dtype or c64";
     case DTypeClass::kNumeric: return "an integer or float dtype";
     case DTypeClass::kReal: return "a real dtype";
     case DTypeClass::kFloat: return "a float dtype";

@@ -22,6 +22,7 @@ namespace tenon::ir {
 enum class DTypeClass : uint8_t {
   kAny,          // all
   kArithmetic,   // everything but bool
+  kInexact,      // f16, bf16, f32, f64, c64
   kNumeric,      // everything but bool and c64
   kReal,         // everything but c64
   kFloat,        // f16, bf16, f32, f64
