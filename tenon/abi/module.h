@@ -71,11 +71,18 @@ struct EvalStep {
 
 using Step = std::variant<LaunchStep, CallStep, CopyStep, EvalStep>;
 
+// The slots of arguments stand first, then those of results. A result's slot is kResult, or kAlias
+// when the result is the memory of another slot (the run-time then copies it to where the caller
+// wants it, unless it is there already).
+//
+// A body's results are ir::Graph::outputs(): results, then the new values of updates. The entry's
+// results are the graph's results alone: its updates are written by its steps into the slots of the
+// writable arguments, after the last read of the old value.
 struct Program {
   std::string name;
   std::vector<Slot> slots;
   std::vector<Step> steps;
-  uint32_t arguments = 0;  // the slots of arguments stand first, then those of results
+  uint32_t arguments = 0;
   uint32_t results = 0;
 };
 
@@ -83,6 +90,9 @@ struct KernelInfo {
   std::string name;
   std::vector<std::string> origins;  // fused operations
   std::string text;                  // kir text; empty unless kept for explain()
+  // What a failed kir check with code i + 1 says: "take: index out of range [take_index]". A code
+  // without a text is reported with the names of `origins`.
+  std::vector<std::string> checks;
 };
 
 // Machine code of all kernels for one instruction set.
