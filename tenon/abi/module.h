@@ -90,9 +90,6 @@ struct KernelInfo {
   std::string name;
   std::vector<std::string> origins;  // fused operations
   std::string text;                  // kir text; empty unless kept for explain()
-  // What a failed kir check with code i + 1 says: "take: index out of range [take_index]". A code
-  // without a text is reported with the names of `origins`.
-  std::vector<std::string> checks;
 };
 
 // Machine code of all kernels for one instruction set.

@@ -32,6 +32,7 @@
 
 #include "tenon/base/dim.h"
 #include "tenon/base/dtype.h"
+#include "tenon/base/machine_dims.h"
 
 namespace tenon::kir {
 
@@ -295,11 +296,10 @@ struct Kernel {
   std::vector<std::unique_ptr<Inst>> pool_;
 };
 
-// Names of dimensions that the run-time binds from the machine that runs, not from arguments.
-inline constexpr const char* kDimThreads = "_threads";  // threads of the pool
-inline constexpr const char* kDimL1 = "_l1_bytes";      // data caches of one core
-inline constexpr const char* kDimL2 = "_l2_bytes";
-inline constexpr const char* kDimL3 = "_l3_bytes";
+using tenon::kDimL1;
+using tenon::kDimL2;
+using tenon::kDimL3;
+using tenon::kDimThreads;
 
 // The text form (one line an instruction); with `canonical`, names of kernel, buffers and symbols
 // are left out, so that equal code has equal text: the key under which kernels are shared.

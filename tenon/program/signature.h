@@ -48,9 +48,9 @@ struct Signature {
   //  2 tree structure                                       ValueError  [argument_tree]
   //  3 a static value (exact)                               ValueError  [argument_static]
   //  4 a tensor's place holds something else                TypeError   [argument_type]
-  //  5 a writable tensor: dtype                             TypeError   [argument_dtype]
+  //  5 a writable tensor: dtype                             ValueError  [argument_dtype]
   //    read-only memory for it                              ValueError  [argument_writable]
-  //  6 a tensor: dtype                                      TypeError   [argument_dtype]
+  //  6 a tensor: dtype                                      ValueError  [argument_dtype]
   //    rank                                                 ShapeError  [argument_rank]
   //    a static dimension                                   ShapeError  [argument_dim]
   // Names, their ranges and expressions are compared by the executor. Appends the tensors to
