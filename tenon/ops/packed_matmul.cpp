@@ -107,11 +107,11 @@ std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
                      {.label = "matmul_packed_c1"});
   }
   if (a.shape.back() != p.shape[p.rank() - 2]) {
-    throw ShapeError(fmt::format("{}: last dimension of a ({}) and rows of the packed operand ({}) "
-                                 "differ{}",
-                                 args.op, a.shape.back().str(), p.shape[p.rank() - 2].str(),
-                                 types()),
-                     {.label = "matmul_packed_c2"});
+    throw ShapeError(
+        fmt::format("{}: last dimension of a ({}) and rows of the packed operand ({}) "
+                    "differ{}",
+                    args.op, a.shape.back().str(), p.shape[p.rank() - 2].str(), types()),
+        {.label = "matmul_packed_c2"});
   }
   if (panels(n) != p.shape[p.rank() - 3]) {
     throw ShapeError(fmt::format("{}: {} columns do not fill {} panels of 32", args.op, n.str(),
@@ -154,8 +154,7 @@ std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
   int64_t count = p.dims()[p.rank() - 3];
   size_t batch_rank = p.rank() - 3;
   int64_t rows_per_batch =
-      batch_rank > 0 ? type.dims[type.dims.size() - 2]
-                     : (columns == 0 ? 0 : out.count() / columns);
+      batch_rank > 0 ? type.dims[type.dims.size() - 2] : (columns == 0 ? 0 : out.count() / columns);
   // Batch strides, 0 where broadcast.
   int64_t batches = 1;
   for (size_t i = 0; i < batch_rank; ++i) batches *= type.dims[i];

@@ -1,0 +1,379 @@
+#include "tenon/passes/lower_matmul.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "tenon/base/error.h"
+#include "tenon/ops/packed_matmul.h"
+
+namespace tenon::passes {
+namespace {
+
+using kir::Val;
+using ops::Index;
+using ops::kPanelColumns;
+
+// Blocks of the common dimension: a tile of the left operand (14 rows) must stay in the first
+// cache beside the panel that streams by.
+constexpr int64_t kDepthBlock = 384;
+constexpr int64_t kDepthUnblocked = 640;  // not worth a second block
+constexpr int64_t kDepthFewRows = 16384;  // one tile: panels are read once anyway
+constexpr int64_t kDepthPadding = 16;     // keeps rows of a tile in different cache sets
+constexpr int64_t kTilesPerBlock = 28;
+constexpr int64_t kTasksPerThread = 4;
+
+Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
+
+// Rows per tile for a known number of rows: the largest that wastes least, counting a short tile as
+// five rows (below that, loads bound it).
+int64_t choose_rows(int64_t rows, int64_t most) {
+  if (rows <= most) return std::max<int64_t>(rows, 1);
+  int64_t best = most;
+  int64_t best_cost = -1;
+  for (int64_t r = most; r > most / 2; --r) {
+    int64_t rest = rows % r;
+    int64_t cost = rows / r * r + (rest == 0 ? 0 : std::max<int64_t>(rest, 5));
+    if (best_cost < 0 || cost < best_cost) {
+      best = r;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+// Panels worked on together, so that few rows still keep the arithmetic units busy.
+int64_t panels_at_once(int64_t rows, bool wide) {
+  int64_t vectors = wide ? 28 : 12;  // accumulators that fit, two a panel and row
+  return std::clamp<int64_t>(vectors / (2 * rows), 1, 4);
+}
+
+class Gemm {
+ public:
+  explicit Gemm(const MatmulEmission& emission)
+      : e_(emission),
+        b_(emission.context.builder()),
+        a_(emission.matmul.operands[0]),
+        p_(emission.matmul.operands[1]),
+        acc_(kir::type_of(ops::accumulation_type(a_.dtype(), p_.dtype()))) {
+    measure();
+  }
+
+  void emit() {
+    kir::Kernel& kernel = b_.kernel();
+    scratch_ = b_.add_scratch("tile", acc_dtype(), Dim(most_rows_ * stride_));
+    if (depth_blocks_ != Dim(1) && !e_.partial_buffer) {
+      partial_ = b_.add_scratch("partial", acc_dtype(),
+                                Dim(block_rows_) * block_panels_ * Dim(kPanelColumns));
+    }
+    Dim column_blocks = ceil_div(panels_, block_panels_);
+    Dim row_blocks = ceil_div(rows_, Dim(block_rows_));
+    kernel.grid = product(batch_) * row_blocks * column_blocks;
+    Dim columns = block_panels_ * Dim(kPanelColumns);
+    auto bytes = static_cast<int64_t>(size_of(p_.dtype()));
+    kernel.bytes_per_index = columns * depth_ * Dim(bytes);
+    kernel.ops_per_index = columns * depth_ * dim_min(rows_, Dim(block_rows_)) * Dim(2);
+    b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
+      Val column_block = b_.index_rem(g, column_blocks);
+      Val rest = b_.index_div(g, column_blocks);
+      Val row_block = b_.index_rem(rest, row_blocks);
+      batch_index_ = ops::unflatten_index(b_, batch_, b_.index_div(rest, row_blocks));
+      first_panel_ = b_.mul(column_block, b_.dim(block_panels_));
+      last_panel_ =
+          b_.binary(kir::Op::kSMin, b_.add(first_panel_, b_.dim(block_panels_)), b_.dim(panels_));
+      first_row_ = b_.mul(row_block, b_.i64(block_rows_));
+      last_row_ = b_.binary(kir::Op::kSMin, b_.add(first_row_, b_.i64(block_rows_)), b_.dim(rows_));
+      if (depth_blocks_ == Dim(1)) {
+        emit_depth_block(b_.i64(0));
+      } else {
+        b_.loop(b_.i64(0), b_.dim(depth_blocks_), {}, [&](Val block) { emit_depth_block(block); });
+      }
+    });
+  }
+
+ private:
+  DType acc_dtype() const { return acc_ == kir::Type::kF64 ? DType::kF64 : DType::kF32; }
+
+  // Sizes and blocking.
+  void measure() {
+    const Shape& shape = e_.matmul.types[0].shape;
+    size_t batch_rank = p_.shape().size() - 3;
+    batch_ = Shape(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(batch_rank));
+    row_shape_ = Shape(shape.begin() + static_cast<ptrdiff_t>(batch_rank), shape.end() - 1);
+    rows_ = product(row_shape_);
+    depth_ = a_.shape().back();
+    columns_ = shape.back();
+    panels_ = p_.shape()[batch_rank];
+
+    most_rows_ = e_.wide ? 14 : 6;
+    std::optional<int64_t> rows = rows_.static_value();
+    if (rows) {
+      most_rows_ = *rows > most_rows_ && *rows <= 2 * most_rows_ + 2
+                       ? std::min(most_rows_, (*rows + 1) / 2)
+                       : choose_rows(*rows, most_rows_);
+    }
+    bool few = rows && *rows <= most_rows_;
+    block_rows_ = kTilesPerBlock * most_rows_;
+    if (rows && *rows > block_rows_) {
+      int64_t blocks = (*rows + block_rows_ - 1) / block_rows_;
+      int64_t tiles = ((*rows + blocks - 1) / blocks + most_rows_ - 1) / most_rows_;
+      block_rows_ = tiles * most_rows_;
+    } else if (rows) {
+      block_rows_ = std::max<int64_t>(*rows, 1);
+    }
+
+    depth_block_ = kDepthBlock;
+    if (std::optional<int64_t> depth = depth_.static_value()) {
+      int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
+      if (*depth <= whole) {
+        depth_block_ = std::max<int64_t>(*depth, 1);
+      } else {
+        int64_t limit = few ? kDepthFewRows : kDepthBlock;
+        int64_t blocks = (*depth + limit - 1) / limit;
+        depth_block_ = ((*depth + blocks - 1) / blocks + 15) / 16 * 16;
+      }
+    }
+    depth_blocks_ = dim_max(ceil_div(depth_, Dim(depth_block_)), Dim(1));
+    stride_ = (depth_block_ + 15) / 16 * 16 + kDepthPadding;
+
+    // A block of panels fills half of the second cache; there are enough blocks for every thread.
+    Dim threads = Dim(kir::kDimThreads, {.min = 1});
+    Dim row_blocks = ceil_div(rows_, Dim(block_rows_));
+    Dim tasks = panels_ * row_blocks * product(batch_);
+    block_panels_ = dim_max(ceil_div(tasks, threads * Dim(kTasksPerThread)), Dim(1));
+    if (!few) {
+      auto bytes = static_cast<int64_t>(size_of(p_.dtype()));
+      Dim cache = Dim(kir::kDimL2, {.min = 1});
+      Dim limit = floor_div(cache, Dim(2 * kPanelColumns * depth_block_ * bytes));
+      block_panels_ = dim_min(block_panels_, dim_max(limit, Dim(1)));
+    }
+  }
+
+  void emit_depth_block(Val block) {
+    depth_from_ = b_.mul(block, b_.i64(depth_block_));
+    if (depth_.is_static() && depth_.value() % depth_block_ == 0 && depth_.value() > 0) {
+      depth_count_ = b_.i64(depth_block_);
+    } else {
+      depth_count_ =
+          b_.binary(kir::Op::kSMin, b_.i64(depth_block_), b_.sub(b_.dim(depth_), depth_from_));
+    }
+    first_block_ = b_.cmp(kir::Pred::kEq, block, b_.i64(0));
+    last_block_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
+
+    Val count = b_.sub(last_row_, first_row_);
+    std::optional<int64_t> rows = rows_.static_value();
+    if (rows && *rows <= most_rows_) {
+      if (*rows > 0) emit_tile(first_row_, *rows);
+      return;
+    }
+    Val full = b_.binary(kir::Op::kSDiv, count, b_.i64(most_rows_));
+    b_.loop(b_.i64(0), full, {}, [&](Val t) {
+      emit_tile(b_.add(first_row_, b_.mul(t, b_.i64(most_rows_))), most_rows_);
+    });
+    Val row = b_.add(first_row_, b_.mul(full, b_.i64(most_rows_)));
+    if (rows) {
+      int64_t rest = *rows % block_rows_ % most_rows_;
+      if (rest == 0) return;
+      b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { emit_tile(row, rest); });
+      return;
+    }
+    // The rest in powers of two: its binary digits.
+    Val rest = b_.sub(last_row_, row);
+    for (int64_t tile = 8; tile >= 1; tile /= 2) {
+      if (tile >= most_rows_) continue;
+      Val digit = b_.binary(kir::Op::kAnd, rest, b_.i64(tile));
+      b_.if_then(b_.cmp(kir::Pred::kNe, digit, b_.i64(0)), [&] { emit_tile(row, tile); });
+      row = b_.add(row, digit);
+    }
+  }
+
+  // `rows` rows from `row` against all panels of this block.
+  void emit_tile(Val row, int64_t rows) {
+    copy_tile(row, rows);
+    int64_t together = panels_at_once(rows, e_.wide);
+    Val count = b_.sub(last_panel_, first_panel_);
+    Val from = first_panel_;
+    for (int64_t group = together; group >= 1; group = group > 1 ? 1 : 0) {
+      Val groups = b_.binary(kir::Op::kSDiv, count, b_.i64(group));
+      Val start = from;
+      b_.loop(b_.i64(0), groups, {}, [&](Val i) {
+        emit_panels(row, rows, b_.add(start, b_.mul(i, b_.i64(group))), group);
+      });
+      Val done = b_.mul(groups, b_.i64(group));
+      from = b_.add(from, done);
+      count = b_.sub(count, done);
+    }
+  }
+
+  void copy_tile(Val row, int64_t rows) {
+    b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
+      Index index = left_index(b_.add(row, r));
+      Val to = b_.mul(r, b_.i64(stride_));
+      b_.loop(b_.i64(0), depth_count_, {.vector = true}, [&](Val k) {
+        index.back() = b_.add(depth_from_, k);
+        Val value = ops::cast(b_, e_.context.element(a_, index), a_.dtype(), acc_dtype());
+        b_.store(scratch_, b_.add(to, k), value);
+      });
+    });
+  }
+
+  void emit_panels(Val row, int64_t rows, Val panel, int64_t group) {
+    kir::LoopSpec spec{.vector = true, .interleave = 2, .multiple = kPanelColumns};
+    b_.loop(b_.i64(0), b_.i64(kPanelColumns), spec, [&](Val j) {
+      std::vector<Val> column(static_cast<size_t>(group));
+      std::vector<Val> inside(static_cast<size_t>(group), nullptr);
+      std::vector<kir::CarriedSpec> init;
+      for (int64_t q = 0; q < group; ++q) {
+        auto at = static_cast<size_t>(q);
+        Val first = b_.mul(b_.add(panel, b_.i64(q)), b_.i64(kPanelColumns));
+        column[at] = b_.add(first, j);
+        if (!columns_.is_static() || columns_.value() % kPanelColumns != 0) {
+          inside[at] = b_.cmp(kir::Pred::kSLt, column[at], b_.dim(columns_));
+        }
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t q = 0; q < group; ++q) {
+          init.push_back({initial(b_.add(row, b_.i64(r)), b_.add(panel, b_.i64(q)), j,
+                                  column[static_cast<size_t>(q)], inside[static_cast<size_t>(q)])});
+        }
+      }
+      std::vector<Val> sums = multiply(rows, panel, group, j, init);
+      auto each = [&](auto&& visit) {
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t q = 0; q < group; ++q) {
+            visit(b_.add(row, b_.i64(r)), q, sums[static_cast<size_t>(r * group + q)]);
+          }
+        }
+      };
+      auto finish = [&] {
+        each([&](Val at_row, int64_t q, Val sum) {
+          auto at = static_cast<size_t>(q);
+          e_.finish(result_index(at_row, column[at]),
+                    ops::cast(b_, sum, acc_dtype(), e_.matmul.types[0].dtype), inside[at]);
+        });
+      };
+      if (depth_blocks_ == Dim(1)) {
+        finish();
+        return;
+      }
+      b_.if_then(last_block_, finish);
+      b_.if_then(b_.logical_not(last_block_), [&] {
+        each([&](Val at_row, int64_t q, Val sum) {
+          auto at = static_cast<size_t>(q);
+          store_partial(at_row, b_.add(panel, b_.i64(q)), j, column[at], inside[at], sum);
+        });
+      });
+    });
+  }
+
+  // The inner kernel: rows × group panels of accumulators over this block of the common dimension.
+  std::vector<Val> multiply(int64_t rows, Val panel, int64_t group, Val j,
+                            std::span<const kir::CarriedSpec> init) {
+    return b_.loop(
+        b_.i64(0), depth_count_, {}, init,
+        [&](Val k, std::span<const Val> carried) -> std::vector<Val> {
+          std::vector<Val> right;
+          for (int64_t q = 0; q < group; ++q) {
+            Index index = right_index(b_.add(panel, b_.i64(q)), k, j);
+            right.push_back(ops::cast(b_, e_.context.element(p_, index), p_.dtype(), acc_dtype()));
+          }
+          std::vector<Val> next;
+          for (int64_t r = 0; r < rows; ++r) {
+            Val left = b_.load(scratch_, b_.add(b_.i64(r * stride_), k));
+            for (int64_t q = 0; q < group; ++q) {
+              next.push_back(b_.ternary(kir::Op::kMulAdd, left, right[static_cast<size_t>(q)],
+                                        carried[static_cast<size_t>(r * group + q)]));
+            }
+          }
+          return next;
+        });
+  }
+
+  // ── partial sums between blocks of the common dimension ──────────────────────────────────────
+
+  uint32_t partial_at(Val row, Val panel, Val j, Val column, Val* index) {
+    if (e_.partial_buffer) {
+      *index = ops::flatten_index(b_, e_.matmul.types[0].shape, result_index(row, column));
+      return *e_.partial_buffer;
+    }
+    Val line = b_.mul(b_.sub(row, first_row_), b_.dim(block_panels_ * Dim(kPanelColumns)));
+    Val place = b_.mul(b_.sub(panel, first_panel_), b_.i64(kPanelColumns));
+    *index = b_.add(b_.add(line, place), j);
+    return partial_;
+  }
+
+  Val initial(Val row, Val panel, Val j, Val column, Val inside) {
+    Val zero = b_.constant_float(acc_, 0.0);
+    if (depth_blocks_ == Dim(1)) return zero;
+    Val index = nullptr;
+    uint32_t buffer = partial_at(row, panel, j, column, &index);
+    Val wanted = b_.logical_not(first_block_);
+    if (inside != nullptr) wanted = b_.binary(kir::Op::kAnd, wanted, inside);
+    return b_.load_if(buffer, index, wanted, zero);
+  }
+
+  void store_partial(Val row, Val panel, Val j, Val column, Val inside, Val sum) {
+    Val index = nullptr;
+    uint32_t buffer = partial_at(row, panel, j, column, &index);
+    if (inside == nullptr || !e_.partial_buffer) {
+      b_.store(buffer, index, sum);
+    } else {
+      b_.store_if(buffer, index, sum, inside);
+    }
+  }
+
+  // ── indices ──────────────────────────────────────────────────────────────────────────────────
+
+  // Batch and row part of an index of the result or the left operand (whose size-1 batch
+  // dimensions are read at 0).
+  Index row_index(Val row, const Shape* broadcast) {
+    Index index = batch_index_;
+    for (size_t i = 0; broadcast != nullptr && i < index.size(); ++i) {
+      if ((*broadcast)[i] == Dim(1)) index[i] = b_.i64(0);
+    }
+    Index rest = ops::unflatten_index(b_, row_shape_, row);
+    index.insert(index.end(), rest.begin(), rest.end());
+    return index;
+  }
+  Index left_index(Val row) {
+    Index index = row_index(row, &a_.shape());
+    index.push_back(nullptr);
+    return index;
+  }
+  Index result_index(Val row, Val column) {
+    Index index = row_index(row, nullptr);
+    index.push_back(column);
+    return index;
+  }
+  Index right_index(Val panel, Val k, Val j) {
+    Index index = batch_index_;
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (p_.shape()[i] == Dim(1)) index[i] = b_.i64(0);
+    }
+    index.insert(index.end(), {panel, b_.add(depth_from_, k), j});
+    return index;
+  }
+
+  const MatmulEmission& e_;
+  kir::Builder& b_;
+  const ir::Value& a_;
+  const ir::Value& p_;
+  kir::Type acc_;
+
+  Shape batch_, row_shape_;
+  Dim rows_, depth_, columns_, panels_;
+  int64_t most_rows_ = 0, block_rows_ = 0, depth_block_ = 0, stride_ = 0;
+  Dim depth_blocks_, block_panels_;
+  uint32_t scratch_ = 0, partial_ = 0;
+
+  // Values of the block being emitted.
+  Index batch_index_;
+  Val first_panel_ = nullptr, last_panel_ = nullptr, first_row_ = nullptr, last_row_ = nullptr;
+  Val depth_from_ = nullptr, depth_count_ = nullptr, first_block_ = nullptr, last_block_ = nullptr;
+};
+
+}  // namespace
+
+void emit_matmul(const MatmulEmission& emission) { Gemm(emission).emit(); }
+
+}  // namespace tenon::passes
