@@ -16,7 +16,7 @@ struct Options {
   // this CPU runs, or what TENON_ISA forces.
   std::vector<std::string> levels;
   passes::Options passes;
-  bool disk_cache = true;   // TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon
+  bool disk_cache = true;  // TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon
   bool keep_kernel_text = false;  // for explain() and `tenon ir`
 };
 

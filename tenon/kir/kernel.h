@@ -13,8 +13,8 @@
 //     }
 //   }
 //
-// A loop whose bounds are uniform may stand inside a vector loop; its carried values may be varying.
-// (A rare slow path is a loop from 0 to zext(any(condition)) that carries the result.)
+// A loop whose bounds are uniform may stand inside a vector loop; its carried values may be
+// varying. (A rare slow path is a loop from 0 to zext(any(condition)) that carries the result.)
 //
 // Semantics. Integers are two's complement of the type's width and wrap; signedness is part of the
 // operation. Float operations are IEEE with round-to-nearest-even; nothing is reassociated except
@@ -142,11 +142,11 @@ std::string_view name(Type type);
   /* constants by index, lanes together, calls */ \
   X(kTable, "table") /* i32 index, always inside the table → `type`: entry of \
                         Kernel::tables[imm_int] */ \
-  X(kAny, "any")     /* i1 → i1, uniform: true if it holds in any of the lanes that run together. \
-                        Only for skipping work whose results no other lane takes: what a kernel \
-                        computes must not depend on how many lanes run together */ \
-  X(kCall, "call")   /* f64 f64 → f64: entry imm_int of abi::RuntimeTable (1 fmod, 2 pow), a lane \
-                        at a time */ \
+  X(kAny, "any")   /* i1 → i1, uniform: true if it holds in any of the lanes that run together. \
+                      Only for skipping work whose results no other lane takes: what a kernel \
+                      computes must not depend on how many lanes run together */ \
+  X(kCall, "call") /* f64 f64 → f64: entry imm_int of abi::RuntimeTable (1 fmod, 2 pow), a lane \
+                      at a time */ \
   /* memory and control */ \
   X(kLoad, "load")         /* index [, i1 predicate, T other] → T: buffer[index], or other where \
                               the predicate is false (memory is then not touched) */ \
@@ -282,6 +282,9 @@ struct Kernel {
   std::vector<Table> tables;
   Block body;
   std::vector<std::string> origins;  // names of the fused operations, for explain()
+  // The same computation for targets with fewer than 32 vector registers; null: this one serves
+  // every target.
+  std::unique_ptr<Kernel> narrow;
 
   Kernel() = default;
   Kernel(Kernel&&) = default;

@@ -1,0 +1,144 @@
+#include "tenon/compiler/compile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "tenon/base/error.h"
+#include "tenon/codegen/codegen.h"
+#include "tenon/compiler/kernel_cache.h"
+#include "tenon/compiler/source_digest.h"
+#include "tenon/ops/ops.h"
+#include "tenon/runtime/cpu.h"
+
+namespace tenon::compiler {
+namespace {
+
+constexpr size_t kCodeAlignment = 64;
+
+codegen::Isa isa_of_level(const std::string& level) {
+  using codegen::Isa;
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
+    if (codegen::triple_level(isa) == level) return isa;
+  }
+  throw ValueError(fmt::format("compile: unknown level '{}'", level),
+                   {.hint = "levels are x86-64, x86-64-v3, x86-64-v4 and aarch64"});
+}
+
+// The digest of a kernel's code on a level, before it exists.
+Digest kernel_key(const kir::Kernel& kernel, const std::string& level) {
+  Hasher hasher;
+  hasher.update(kSourceDigest).update("\n").update(level).update("\n");
+  hasher.update(kir::print(kernel, /*canonical=*/true));
+  if (kernel.narrow != nullptr) {
+    hasher.update("\nnarrow\n").update(kir::print(*kernel.narrow, /*canonical=*/true));
+  }
+  return hasher.finish();
+}
+
+// Runs `work(i)` for 0 ≤ i < count on as many threads as there are cores; the first exception is
+// thrown when all are done.
+template <class Work>
+void for_each_parallel(size_t count, const Work& work) {
+  size_t threads = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+  if (threads <= 1) {
+    for (size_t i = 0; i < count; ++i) work(i);
+    return;
+  }
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  auto run = [&] {
+    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      try {
+        work(i);
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t t = 1; t < threads; ++t) others.emplace_back(run);
+  run();
+  for (std::thread& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+// The code of every kernel for one level, each from a cache or compiled.
+std::vector<KernelCodePtr> kernel_code(const std::vector<kir::Kernel>& kernels,
+                                       const std::string& level, bool disk, int* from_cache) {
+  codegen::Options options;
+  options.isa = isa_of_level(level);
+  std::vector<Digest> keys(kernels.size());
+  std::vector<KernelCodePtr> code(kernels.size());
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    keys[i] = kernel_key(kernels[i], level);
+    code[i] = find_kernel(keys[i], disk);
+    if (code[i] == nullptr) missing.push_back(i);
+  }
+  *from_cache += static_cast<int>(kernels.size() - missing.size());
+  for_each_parallel(missing.size(), [&](size_t m) {
+    size_t i = missing[m];
+    const kir::Kernel* kernel = &kernels[i];
+    codegen::Image image = codegen::compile({&kernel, 1}, options);
+    code[i] =
+        std::make_shared<const KernelCode>(KernelCode{std::move(image.bytes), image.offsets.at(0)});
+    store_kernel(keys[i], code[i], disk);
+  });
+  return code;
+}
+
+// Kernels are position-independent, so an image is their code end to end.
+abi::Image link(const std::string& level, const std::vector<KernelCodePtr>& code) {
+  abi::Image image;
+  image.level = level;
+  for (const KernelCodePtr& kernel : code) {
+    size_t at = (image.bytes.size() + kCodeAlignment - 1) / kCodeAlignment * kCodeAlignment;
+    image.bytes.resize(at + kernel->bytes.size());
+    std::copy(kernel->bytes.begin(), kernel->bytes.end(),
+              image.bytes.begin() + static_cast<ptrdiff_t>(at));
+    image.offsets.push_back(at + kernel->entry);
+  }
+  return image;
+}
+
+}  // namespace
+
+Compiled compile(const ir::GraphPtr& graph, const Options& options) {
+  ops::register_all();
+  std::vector<std::string> levels = options.levels;
+  if (levels.empty()) levels.push_back(runtime::cpu_level());
+  passes::Lowered lowered = passes::lower(graph, options.passes);
+
+  Compiled result;
+  auto start = std::chrono::steady_clock::now();
+  if (!lowered.kernels.empty()) {
+    for (const std::string& level : levels) {
+      lowered.module.images.push_back(link(
+          level,
+          kernel_code(lowered.kernels, level, options.disk_cache, &result.kernels_from_cache)));
+    }
+  }
+  std::chrono::duration<double, std::milli> emit = std::chrono::steady_clock::now() - start;
+  if (options.keep_kernel_text) {
+    for (size_t i = 0; i < lowered.kernels.size(); ++i) {
+      lowered.module.kernels[i].text = kir::print(lowered.kernels[i]);
+    }
+  }
+  result.module = std::make_shared<const abi::Module>(std::move(lowered.module));
+  result.graph = graph;
+  result.graphs = std::move(lowered.graphs);
+  result.times = std::move(lowered.times);
+  result.times.push_back({"emit", emit.count()});
+  result.explanation = std::move(lowered.explanation);
+  return result;
+}
+
+}  // namespace tenon::compiler
