@@ -1,0 +1,71 @@
+#include "tenon/passes/pack_matmul.h"
+
+#include <unordered_map>
+
+#include "tenon/ir/op_def.h"
+#include "tenon/ir/rewrite.h"
+#include "tenon/ops/packed_matmul.h"
+
+namespace tenon::passes {
+namespace {
+
+// Fewer rows than this do not pay for packing an operand at every call.
+constexpr int64_t kRowsWorthPacking = 16;
+// A product with fewer columns leaves most of a panel empty.
+constexpr int64_t kColumnsWorthPacking = 16;
+
+// Whether values are computed from constants and external data alone.
+class ConstantAnalysis {
+ public:
+  bool is_constant(const ir::Value& value) {
+    const ir::Node* node = value.node.get();
+    auto known = known_.find(node);
+    if (known != known_.end()) return known->second;
+    bool constant = !node->op->is(ir::kStructural) || node->op == &ir::kConstantExternal;
+    for (const ir::Value& operand : node->operands) {
+      constant = constant && is_constant(operand);
+    }
+    return known_[node] = constant;
+  }
+
+ private:
+  std::unordered_map<const ir::Node*, bool> known_;
+};
+
+bool worth_packing(const ir::Node& node, bool constant) {
+  const ir::TensorType& a = node.operands[0].type();
+  const ir::TensorType& b = node.operands[1].type();
+  if (!is_float(a.dtype) || !is_float(b.dtype) || b.rank() < 2 || a.rank() < 1) return false;
+  // Batched right operands need the left one to have as many dimensions.
+  if (b.rank() > 2 && a.rank() != b.rank()) return false;
+  if (constant) return true;
+  std::optional<int64_t> columns = b.shape.back().static_value();
+  if (columns && *columns < kColumnsWorthPacking) return false;
+  Dim rows = 1;
+  if (b.rank() > 2) {
+    rows = a.shape[a.rank() - 2];
+  } else {
+    for (size_t i = 0; i + 1 < a.rank(); ++i) rows = rows * a.shape[i];
+  }
+  std::optional<int64_t> known = rows.static_value();
+  return !known || *known >= kRowsWorthPacking;
+}
+
+}  // namespace
+
+ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
+  const ir::OpDef* matmul = ir::find_op("matmul");
+  auto analysis = std::make_shared<ConstantAnalysis>();
+  return ir::rewrite(
+      graph,
+      [=](const ir::Node& node,
+          std::span<const ir::Value> operands) -> std::optional<std::vector<ir::Value>> {
+        if (node.op != matmul) return std::nullopt;
+        if (!worth_packing(node, analysis->is_constant(node.operands[1]))) return std::nullopt;
+        ir::Value packed = ops::matmul_pack(operands[1], node.location);
+        return {
+            {ops::matmul_packed(operands[0], packed, node.types[0].shape.back(), node.location)}};
+      });
+}
+
+}  // namespace tenon::passes
