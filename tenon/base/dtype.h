@@ -58,9 +58,9 @@ bool is_unsigned(DType dtype);  // u8…u64
 // True when every arithmetic result is computed in f32 and rounded once to this type.
 bool is_half(DType dtype);  // f16, bf16
 
-// The common type of two array operands (NumPy's rules; f16 with bf16 gives f32; an integer with a
-// float gives the float when it is at least as wide, and f64 for 64-bit integers with f32 is NOT
-// assumed: the float wins, as in the array API's mixed-kind practice of JAX).
+// The common type of two array operands: NumPy's rules within integers and within floats (f16 with
+// bf16 gives f32, u64 with a signed type gives i64). Across kinds the wider kind wins with its own
+// width: bool < integer < float < complex, so i64 with f32 gives f32 and f64 with c64 gives c64.
 DType promote(DType a, DType b);
 
 }  // namespace tenon

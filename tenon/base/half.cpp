@@ -1,5 +1,7 @@
 #include "tenon/base/half.h"
 
+#include <cmath>
+
 namespace tenon {
 namespace {
 
@@ -44,6 +46,15 @@ uint16_t f16_from_double(double value) {
   uint64_t u = std::bit_cast<uint64_t>(value);
   return to_f16(u >> 63, static_cast<int>((u >> 52) & 0x7ff), 1023, 2047, u & 0xfffffffffffffull,
                 52);
+}
+
+uint16_t bf16_from_double(double value) {
+  // The first rounding is to odd, so that the second decides as if it saw every bit.
+  float nearest = static_cast<float>(value);
+  if (nearest != nearest || static_cast<double>(nearest) == value) return bf16_from_float(nearest);
+  uint32_t u = std::bit_cast<uint32_t>(nearest);
+  if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --u;
+  return bf16_from_float(std::bit_cast<float>(u | 1u));
 }
 
 float f16_to_float(uint16_t bits) {

@@ -22,6 +22,8 @@ inline uint16_t bf16_from_float(float value) {
     return static_cast<uint16_t>((u >> 16) | 0x40u);  // quiet NaN
   return static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
+// binary64 → bfloat16 with one rounding.
+uint16_t bf16_from_double(double value);
 
 struct Half {
   uint16_t bits = 0;

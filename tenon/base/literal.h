@@ -18,7 +18,8 @@ namespace tenon {
 class Literal {
  public:
   Literal() : Literal(DType::kF32, {0}) {}
-  // Zero-filled. Raises ValueError for a negative dimension or a size over 2^62 bytes.
+  // Zero-filled, 64-byte aligned; data() is never null, also with no elements. Raises ValueError
+  // for a negative dimension, a size over 2^62 bytes or one that the machine cannot give.
   Literal(DType dtype, std::vector<int64_t> dims);
   // Shares memory owned elsewhere (an array, a mapped file); `owner` is kept alive.
   static Literal borrow(DType dtype, std::vector<int64_t> dims, const void* data,
@@ -43,16 +44,21 @@ class Literal {
   }
   std::span<const std::byte> span() const { return {data_, bytes()}; }
 
-  // A 0-d literal of `dtype` holding `value`. Raises ValueError when an integer does not fit or is
-  // not exact in a float type, or a finite double overflows to infinity.
+  // A 0-d literal of `dtype` holding `value`. Raises ValueError when an integer type cannot hold it
+  // exactly (bool: 0 and 1), an integer is not exact in a float type, or a finite double would
+  // become infinite; a double is otherwise rounded to a float type.
   static Literal scalar(DType dtype, double value);
   static Literal scalar_int(DType dtype, int64_t value);
 
-  // Element `i` (flat) converted; for printing, folding and tests.
+  // Element `i` (flat) converted; for printing, folding and tests. A complex element reads as its
+  // real part and is written with imaginary part 0. Raise IndexError outside [0, count).
   double get_double(int64_t i) const;
-  int64_t get_int(int64_t i) const;
-  void set_double(int64_t i, double value);  // rounds to nearest even once
-  void set_int(int64_t i, int64_t value);    // wraps
+  int64_t get_int(int64_t i) const;  // a float as set_double(i64); a u64 over 2^63 wraps
+  // To a float type: rounds once to nearest even. To an integer: toward zero, saturating, NaN gives
+  // 0. To bool: whether it is not 0.
+  void set_double(int64_t i, double value);
+  // To an integer: wraps. To a float type: rounds once to nearest even.
+  void set_int(int64_t i, int64_t value);
 
   // Same dtype, dims and bytes.
   bool same(const Literal& other) const;

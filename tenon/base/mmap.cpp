@@ -62,7 +62,8 @@ void write_file_atomic(const std::string& path, std::span<const std::byte> bytes
   namespace fs = std::filesystem;
   std::error_code ec;
   fs::path target(path);
-  for (int hops = 0; fs::is_symlink(fs::symlink_status(target, ec)) && hops < 40; ++hops) {
+  for (int hops = 0; fs::is_symlink(fs::symlink_status(target, ec)); ++hops) {
+    if (hops == 40) fail(path, "cannot follow the link", ELOOP);
     fs::path link = fs::read_symlink(target, ec);
     if (ec) fail(path, "cannot read the link", ec.value());
     target = link.is_absolute() ? link : target.parent_path() / link;
