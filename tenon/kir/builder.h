@@ -1,16 +1,30 @@
 // Building kernels. The builder folds constants, shares equal pure instructions and places each
 // pure instruction in the outermost open block where its arguments are defined, so that lowering
 // code can be written as if everything were computed where it is used.
+//
+// What moves outward, and what does not:
+// - pure instructions move out of loops and ifs;
+// - a load from a buffer that the kernel never writes moves out of every loop that its arguments do
+//   not depend on, even out of one that may not run: lowering emits an unpredicated load only where
+//   the element exists whenever the kernel runs. A predicated load moves with its predicate.
+//   Neither moves out of an if, whose condition may be what makes the index valid;
+// - an integer division moves only where its divisor is known not to be 0: a constant, a dimension
+//   of at least 1, a maximum with a positive constant. (Signed: -1 stays in place too.)
+// - loads of written buffers, stores, checks and loops never move.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "tenon/kir/kernel.h"
 
 namespace tenon::kir {
+
+class IndexAlgebra;
 
 struct CarriedSpec {
   Val init;
@@ -50,14 +64,18 @@ class Builder {
   Val logical_not(Val a);  // i1
   // Entry `index` (i32) of a constant table; equal tables are shared.
   Val table(Type type, std::span<const uint64_t> bits, Val index);
-  Val any(Val cond);                       // kAny
-  Val call(int64_t entry, Val a, Val b);   // kCall
+  Val any(Val cond);                      // kAny
+  Val call(int64_t entry, Val a, Val b);  // kCall
 
-  // Index arithmetic on i64 with range knowledge: non-negative `a`, positive divisor. Simplifies
-  // (i*64 + j)/64 to i when 0 <= j < 64 is known from loop bounds or set_range().
+  // Index arithmetic on i64 with range knowledge: non-negative `a`, positive divisor (one that may
+  // be 0 counts as 1 there). Sums of products are split into what the divisor divides and a rest
+  // whose range is known: (i*64 + j)/64 is i when 0 <= j < 64; strides and divisors may be
+  // symbolic.
   Val index_div(Val a, const Dim& divisor);
   Val index_rem(Val a, const Dim& divisor);
-  // States 0 <= value < bound for an index value (loop variables from 0 know theirs).
+  // States 0 <= value < bound for an index value. Variables of loops from a non-negative value to a
+  // dimension, a constant or a minimum with one know theirs; the grid loop's (begin to end) must be
+  // told.
   void set_bound(Val value, const Dim& bound);
 
   // --- memory ---------------------------------------------------------------------------------
@@ -91,13 +109,28 @@ class Builder {
 
  private:
   struct Scope;
-  Val place(Inst* inst, bool pure);
-  Val fold(Op op, Type type, Pred pred, std::span<const Val> args);
+  struct Proto;
+  // The instruction, an equal one that is open already, or a new one placed in the outermost open
+  // block, not outside depth `floor`, where its arguments are defined.
+  Val emit(const Proto& proto, int floor);
+  Val append(const Proto& proto, int depth);
+  Val find(const std::vector<uint64_t>& key) const;
+  int division_floor(Op op, Val divisor) const;
+  int load_floor(uint32_t buffer) const;
+  Val load_of(uint32_t buffer, std::vector<Val> args);
+  void effect(const Proto& proto);
+  Scope& open(Block* block, bool conditional);
+  void close();
+
   Kernel& kernel_;
   std::vector<std::unique_ptr<Scope>> scopes_;
-  std::map<std::string, Val> dims_;
-  struct Facts;
-  std::unique_ptr<Facts> facts_;
+  uint64_t serials_ = 0;
+  struct Place {
+    int depth;
+    uint64_t serial;
+  };
+  std::unordered_map<const Inst*, Place> places_;
+  std::unique_ptr<IndexAlgebra> index_;
 };
 
 }  // namespace tenon::kir

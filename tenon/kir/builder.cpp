@@ -1,0 +1,394 @@
+#include "tenon/kir/builder.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tenon/base/error.h"
+#include "tenon/kir/fold.h"
+#include "tenon/kir/index.h"
+#include "tenon/kir/scalar.h"
+
+namespace tenon::kir {
+
+struct Builder::Scope {
+  Block* block = nullptr;
+  uint64_t serial = 0;
+  bool conditional = false;  // the body of an if
+  std::map<std::vector<uint64_t>, Val> known;
+};
+
+struct Builder::Proto {
+  Op op;
+  Type type;
+  std::vector<Val> args = {};
+  Pred pred = Pred::kEq;
+  uint32_t buffer = 0;
+  int64_t imm_int = 0;
+  double imm_float = 0;
+  bool streaming = false;
+
+  std::vector<uint64_t> key() const {
+    std::vector<uint64_t> k = {static_cast<uint64_t>(op),      static_cast<uint64_t>(type),
+                               static_cast<uint64_t>(pred),    buffer,
+                               static_cast<uint64_t>(imm_int), std::bit_cast<uint64_t>(imm_float)};
+    for (Val arg : args) k.push_back(arg->id);
+    return k;
+  }
+};
+
+namespace {
+
+bool commutes(Op op, Type type) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kMul: return is_int(type);
+    case Op::kSMin:
+    case Op::kSMax:
+    case Op::kUMin:
+    case Op::kUMax:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kUMulHi: return true;
+    default: return false;
+  }
+}
+
+void check_same(Op op, Val a, Val b) {
+  if (a->type != b->type)
+    throw InternalError(
+        fmt::format("{}: operands have types {} and {}", name(op), name(a->type), name(b->type)));
+}
+
+}  // namespace
+
+Builder::Builder(Kernel& kernel) : kernel_(kernel), index_(std::make_unique<IndexAlgebra>(*this)) {
+  open(&kernel.body, false);
+}
+
+Builder::~Builder() = default;
+
+// --- placement ----------------------------------------------------------------------------------
+
+Builder::Scope& Builder::open(Block* block, bool conditional) {
+  auto scope = std::make_unique<Scope>();
+  scope->block = block;
+  scope->serial = ++serials_;
+  scope->conditional = conditional;
+  scopes_.push_back(std::move(scope));
+  return *scopes_.back();
+}
+
+void Builder::close() { scopes_.pop_back(); }
+
+int Builder::depth() const { return static_cast<int>(scopes_.size()) - 1; }
+
+uint64_t Builder::serial(int depth) const { return scopes_.at(static_cast<size_t>(depth))->serial; }
+
+int Builder::depth_of(Val value) const {
+  auto it = places_.find(value);
+  check_internal(it != places_.end(), "a value of this kernel's builder");
+  const Place& place = it->second;
+  if (place.depth > depth() || serial(place.depth) != place.serial)
+    throw InternalError(
+        fmt::format("{} %{}: used outside the block that computes it", name(value->op), value->id));
+  return place.depth;
+}
+
+Val Builder::find(const std::vector<uint64_t>& key) const {
+  for (const auto& scope : scopes_)
+    if (auto it = scope->known.find(key); it != scope->known.end()) return it->second;
+  return nullptr;
+}
+
+Val Builder::append(const Proto& proto, int depth) {
+  Inst* inst = kernel_.make(proto.op, proto.type);
+  inst->args = proto.args;
+  inst->pred = proto.pred;
+  inst->buffer = proto.buffer;
+  inst->imm_int = proto.imm_int;
+  inst->imm_float = proto.imm_float;
+  inst->streaming = proto.streaming;
+  Scope& scope = *scopes_[static_cast<size_t>(depth)];
+  scope.block->insts.push_back(inst);
+  places_[inst] = {depth, scope.serial};
+  return inst;
+}
+
+Val Builder::emit(const Proto& proto, int floor) {
+  auto key = proto.key();
+  if (Val known = find(key)) return known;
+  int target = floor;
+  for (Val arg : proto.args) target = std::max(target, depth_of(arg));
+  Val value = append(proto, target);
+  scopes_[static_cast<size_t>(target)]->known.emplace(std::move(key), value);
+  return value;
+}
+
+void Builder::effect(const Proto& proto) {
+  for (Val arg : proto.args) depth_of(arg);
+  append(proto, depth());
+}
+
+void Builder::at_depth(int depth, const std::function<void()>& emit) {
+  auto inner = scopes_.begin() + depth + 1;
+  std::vector<std::unique_ptr<Scope>> set_aside(std::make_move_iterator(inner),
+                                                std::make_move_iterator(scopes_.end()));
+  scopes_.erase(inner, scopes_.end());
+  emit();
+  for (auto& scope : set_aside) scopes_.push_back(std::move(scope));
+}
+
+// --- leaves -------------------------------------------------------------------------------------
+
+Val Builder::constant_int(Type type, int64_t value) {
+  // i1 is 0 or 1; wider integers are kept sign-extended.
+  int64_t wrapped = type == Type::kI1 ? value & 1 : signed_of(type, bits_of_int(type, value));
+  return emit({.op = Op::kConst, .type = type, .imm_int = wrapped}, 0);
+}
+
+Val Builder::constant_float(Type type, double value) {
+  double rounded = float_of(type, bits_of_float(type, value));
+  return emit({.op = Op::kConst, .type = type, .imm_float = rounded}, 0);
+}
+
+Val Builder::dim(const Dim& value) {
+  if (value.is_static()) return i64(value.value());
+  auto& dims = kernel_.dims;
+  auto it = std::find(dims.begin(), dims.end(), value);
+  if (it == dims.end()) it = dims.insert(it, value);
+  return emit({.op = Op::kDimArg, .type = Type::kI64, .imm_int = it - dims.begin()}, 0);
+}
+
+Val Builder::begin() { return emit({.op = Op::kBegin, .type = Type::kI64}, 0); }
+Val Builder::end() { return emit({.op = Op::kEnd, .type = Type::kI64}, 0); }
+
+// --- instructions -------------------------------------------------------------------------------
+
+Val Builder::unary(Op op, Val a) {
+  if (Val value = fold(*this, op, a->type, Pred::kEq, 0, {&a, 1})) return value;
+  return emit({.op = op, .type = a->type, .args = {a}}, 0);
+}
+
+Val Builder::binary(Op op, Val a, Val b) {
+  check_same(op, a, b);
+  if (commutes(op, a->type)) {
+    bool swap =
+        (a->op == Op::kConst) != (b->op == Op::kConst) ? a->op == Op::kConst : a->id > b->id;
+    if (swap) std::swap(a, b);
+  }
+  Val args[] = {a, b};
+  if (Val value = fold(*this, op, a->type, Pred::kEq, 0, args)) return value;
+  bool division = op >= Op::kSDiv && op <= Op::kURem;
+  return emit({.op = op, .type = a->type, .args = {a, b}}, division ? division_floor(op, b) : 0);
+}
+
+Val Builder::ternary(Op op, Val a, Val b, Val c) {
+  if (op == Op::kSelect) return select(a, b, c);
+  check_same(op, a, b);
+  check_same(op, a, c);
+  Val args[] = {a, b, c};
+  if (Val value = fold(*this, op, a->type, Pred::kEq, 0, args)) return value;
+  return emit({.op = op, .type = a->type, .args = {a, b, c}}, 0);
+}
+
+Val Builder::cmp(Pred pred, Val a, Val b) {
+  check_same(Op::kCmp, a, b);
+  Val args[] = {a, b};
+  if (Val value = fold(*this, Op::kCmp, Type::kI1, pred, 0, args)) return value;
+  return emit({.op = Op::kCmp, .type = Type::kI1, .args = {a, b}, .pred = pred}, 0);
+}
+
+Val Builder::select(Val cond, Val a, Val b) {
+  check_same(Op::kSelect, a, b);
+  Val args[] = {cond, a, b};
+  if (Val value = fold(*this, Op::kSelect, a->type, Pred::kEq, 0, args)) return value;
+  return emit({.op = Op::kSelect, .type = a->type, .args = {cond, a, b}}, 0);
+}
+
+Val Builder::convert(Op op, Type to, Val a) {
+  if (Val value = fold(*this, op, to, Pred::kEq, 0, {&a, 1})) return value;
+  return emit({.op = op, .type = to, .args = {a}}, 0);
+}
+
+Val Builder::logical_not(Val a) { return binary(Op::kXor, a, boolean(true)); }
+
+Val Builder::table(Type type, std::span<const uint64_t> bits, Val index) {
+  Table table{type, {bits.begin(), bits.end()}};
+  auto& tables = kernel_.tables;
+  auto it = std::find(tables.begin(), tables.end(), table);
+  if (it == tables.end()) it = tables.insert(it, std::move(table));
+  return emit({.op = Op::kTable, .type = type, .args = {index}, .imm_int = it - tables.begin()}, 0);
+}
+
+Val Builder::any(Val cond) {
+  if (Val value = fold(*this, Op::kAny, Type::kI1, Pred::kEq, 0, {&cond, 1})) return value;
+  return emit({.op = Op::kAny, .type = Type::kI1, .args = {cond}}, 0);
+}
+
+Val Builder::call(int64_t entry, Val a, Val b) {
+  return emit({.op = Op::kCall, .type = Type::kF64, .args = {a, b}, .imm_int = entry}, 0);
+}
+
+int Builder::division_floor(Op op, Val divisor) const {
+  bool is_signed = op == Op::kSDiv || op == Op::kSRem;
+  auto positive = [](Val v) { return v->op == Op::kConst && v->imm_int > 0; };
+  bool safe = false;
+  if (divisor->op == Op::kConst)
+    safe = divisor->imm_int != 0 && !(is_signed && divisor->imm_int == -1);
+  else if (divisor->op == Op::kDimArg)
+    safe = kernel_.dims[static_cast<size_t>(divisor->imm_int)].lower_bound() >= 1;
+  else if (divisor->op == Op::kSMax || (divisor->op == Op::kUMax && !is_signed))
+    safe = positive(divisor->args[0]) || positive(divisor->args[1]);
+  return safe ? 0 : depth();
+}
+
+Val Builder::index_div(Val a, const Dim& divisor) { return index_->div(a, divisor); }
+Val Builder::index_rem(Val a, const Dim& divisor) { return index_->rem(a, divisor); }
+void Builder::set_bound(Val value, const Dim& bound) { index_->set_bound(value, bound); }
+
+// --- memory -------------------------------------------------------------------------------------
+
+uint32_t Builder::add_buffer(std::string name, DType dtype, bool written) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.dtype = dtype;
+  buffer.written = written;
+  auto& buffers = kernel_.buffers;
+  check_internal(buffers.empty() || buffers.back().kind == Buffer::Kind::kArg,
+                 "argument buffers are added before scratch buffers");
+  buffers.push_back(std::move(buffer));
+  return static_cast<uint32_t>(buffers.size() - 1);
+}
+
+uint32_t Builder::add_scratch(std::string name, DType dtype, const Dim& count) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.dtype = dtype;
+  buffer.kind = Buffer::Kind::kScratch;
+  buffer.written = true;
+  buffer.count = count;
+  buffer.offset = kernel_.scratch_bytes;
+  Dim bytes = count * Dim(static_cast<int64_t>(size_of(dtype)));
+  kernel_.scratch_bytes = kernel_.scratch_bytes + floor_div(bytes + Dim(63), Dim(64)) * Dim(64);
+  kernel_.buffers.push_back(std::move(buffer));
+  return static_cast<uint32_t>(kernel_.buffers.size() - 1);
+}
+
+int Builder::load_floor(uint32_t buffer) const {
+  if (kernel_.buffers[buffer].written) return depth();
+  for (int d = depth(); d > 0; --d)
+    if (scopes_[static_cast<size_t>(d)]->conditional) return d;
+  return 0;
+}
+
+Val Builder::load_of(uint32_t buffer, std::vector<Val> args) {
+  Proto proto{.op = Op::kLoad,
+              .type = type_of(kernel_.buffers.at(buffer).dtype),
+              .args = std::move(args),
+              .buffer = buffer};
+  if (!kernel_.buffers[buffer].written) return emit(proto, load_floor(buffer));
+  for (Val arg : proto.args) depth_of(arg);
+  return append(proto, depth());
+}
+
+Val Builder::load(uint32_t buffer, Val index) { return load_of(buffer, {index}); }
+
+Val Builder::load_if(uint32_t buffer, Val index, Val predicate, Val other) {
+  if (predicate->op == Op::kConst) return predicate->imm_int != 0 ? load(buffer, index) : other;
+  return load_of(buffer, {index, predicate, other});
+}
+
+void Builder::store(uint32_t buffer, Val index, Val value, bool streaming) {
+  effect({.op = Op::kStore,
+          .type = Type::kVoid,
+          .args = {index, value},
+          .buffer = buffer,
+          .streaming = streaming});
+}
+
+void Builder::store_if(uint32_t buffer, Val index, Val value, Val predicate) {
+  if (predicate->op == Op::kConst) {
+    if (predicate->imm_int != 0) store(buffer, index, value);
+    return;
+  }
+  effect(
+      {.op = Op::kStore, .type = Type::kVoid, .args = {index, value, predicate}, .buffer = buffer});
+}
+
+void Builder::check(Val condition, int64_t code) {
+  if (condition->op == Op::kConst && condition->imm_int != 0) return;
+  effect({.op = Op::kCheck, .type = Type::kVoid, .args = {condition}, .imm_int = code});
+}
+
+void Builder::prefetch(uint32_t buffer, Val index) {
+  effect({.op = Op::kPrefetch, .type = Type::kVoid, .args = {index}, .buffer = buffer});
+}
+
+// --- control ------------------------------------------------------------------------------------
+
+std::vector<Val> Builder::loop(
+    Val lo, Val hi, LoopSpec spec, std::span<const CarriedSpec> carried,
+    const std::function<std::vector<Val>(Val, std::span<const Val>)>& body) {
+  for (Val arg : {lo, hi}) depth_of(arg);
+  Inst* inst = kernel_.make(Op::kFor, Type::kVoid);
+  inst->args = {lo, hi};
+  inst->loop = std::make_unique<Loop>();
+  Loop& loop = *inst->loop;
+  loop.spec = spec;
+  loop.var = kernel_.make(Op::kLoopVar, Type::kI64);
+  std::vector<Val> params;
+  for (const CarriedSpec& c : carried) {
+    depth_of(c.init);
+    Val param = kernel_.make(Op::kCarried, c.init->type);
+    loop.carried.push_back({c.init, param, nullptr, nullptr, c.combine});
+    params.push_back(param);
+  }
+  Scope& scope = open(&loop.body, false);
+  Place place{depth(), scope.serial};
+  places_[loop.var] = place;
+  for (Val param : params) places_[param] = place;
+  index_->set_loop_range(loop.var, lo, hi);
+  std::vector<Val> next = body(loop.var, params);
+  check_internal(next.size() == carried.size(), "a loop body returns one value a carried variable");
+  for (size_t k = 0; k < next.size(); ++k) {
+    depth_of(next[k]);
+    check_same(Op::kFor, next[k], params[k]);
+    loop.carried[k].next = next[k];
+  }
+  close();
+  scopes_.back()->block->insts.push_back(inst);
+  places_[inst] = {depth(), scopes_.back()->serial};
+  std::vector<Val> results;
+  for (size_t k = 0; k < next.size(); ++k) {
+    Val result = append({.op = Op::kLoopResult,
+                         .type = params[k]->type,
+                         .args = {inst},
+                         .imm_int = static_cast<int64_t>(k)},
+                        depth());
+    loop.carried[k].result = result;
+    results.push_back(result);
+  }
+  return results;
+}
+
+void Builder::loop(Val lo, Val hi, LoopSpec spec, const std::function<void(Val)>& body) {
+  loop(lo, hi, spec, {}, [&](Val var, std::span<const Val>) {
+    body(var);
+    return std::vector<Val>{};
+  });
+}
+
+void Builder::if_then(Val condition, const std::function<void()>& body) {
+  depth_of(condition);
+  Inst* inst = kernel_.make(Op::kIf, Type::kVoid);
+  inst->args = {condition};
+  inst->loop = std::make_unique<Loop>();
+  open(&inst->loop->body, true);
+  body();
+  close();
+  scopes_.back()->block->insts.push_back(inst);
+  places_[inst] = {depth(), scopes_.back()->serial};
+}
+
+}  // namespace tenon::kir

@@ -1,0 +1,13 @@
+// The mathematical functions of kernel.h through the C library, in a wider type than the result's:
+// the meaning that expand_math's arithmetic approximates.
+#pragma once
+
+#include "tenon/kir/kernel.h"
+
+namespace tenon::kir {
+
+// `op` is a math operation; `b` is used by two-argument functions only. Within 1 ulp.
+float reference_math(Op op, float a, float b);
+double reference_math(Op op, double a, double b);
+
+}  // namespace tenon::kir
