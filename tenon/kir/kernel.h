@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/base/dim.h"
@@ -257,7 +258,7 @@ struct Buffer {
   Kind kind = Kind::kArg;
   bool written = false;
   // kScratch: each thread has its own; `offset` in bytes (64-byte aligned) into the thread's
-  // scratch memory, `count` in elements.
+  // scratch memory, `count` in elements. Every name in `offset` is an entry of Kernel::dims.
   Dim offset;
   Dim count;
 };
@@ -307,6 +308,10 @@ using tenon::kDimThreads;
 // The text form (one line an instruction); with `canonical`, names of kernel, buffers and symbols
 // are left out, so that equal code has equal text: the key under which kernels are shared.
 std::string print(const Kernel& kernel, bool canonical = false);
+
+// Reads the text that print() writes without `canonical`. Raises FormatError with line and cause.
+// Types are checked by verify(), which this calls.
+Kernel parse(std::string_view text);
 
 // Checks types, arity, dominance, loop rules and buffer use. Raises InternalError naming the
 // instruction.

@@ -1,0 +1,133 @@
+#include "tenon/kir/evaluate.h"
+
+#include <cstring>
+
+#include "tenon/base/error.h"
+
+namespace tenon::kir {
+
+namespace {
+
+class Evaluator {
+ public:
+  Evaluator(const Kernel& kernel, const EvalArgs& args, int64_t begin, int64_t end,
+            const ScalarOptions& options)
+      : kernel_(kernel),
+        args_(args),
+        begin_(begin),
+        end_(end),
+        options_(options),
+        values_(kernel.id_count()) {
+    size_t count = 0;
+    for (const Buffer& b : kernel.buffers) memory_.push_back(address(b, count++));
+  }
+
+  void block(const Block& body) {
+    for (const Inst* inst : body.insts) run(*inst);
+  }
+
+ private:
+  // Scratch offsets are in terms of the kernel's dims.
+  char* address(const Buffer& buffer, size_t index) {
+    if (buffer.kind == Buffer::Kind::kArg) return static_cast<char*>(args_.buffers[index]);
+    int64_t offset = buffer.offset.eval([&](std::string_view name) -> std::optional<int64_t> {
+      for (size_t k = 0; k < kernel_.dims.size(); ++k)
+        if (kernel_.dims[k].symbol() == name) return args_.dims[k];
+      return std::nullopt;
+    });
+    return static_cast<char*>(args_.scratch) + offset;
+  }
+
+  Bits& at(Val value) { return values_[value->id]; }
+  int64_t int_at(Val value) { return static_cast<int64_t>(at(value)); }
+
+  char* element(const Inst& inst) {
+    size_t size = size_of(kernel_.buffers[inst.buffer].dtype);
+    return memory_[inst.buffer] + int_at(inst.args[0]) * static_cast<int64_t>(size);
+  }
+
+  void run(const Inst& inst) {
+    switch (inst.op) {
+      case Op::kConst: values_[inst.id] = bits_of_const(inst); return;
+      case Op::kDimArg:
+        values_[inst.id] = static_cast<Bits>(args_.dims[static_cast<size_t>(inst.imm_int)]);
+        return;
+      case Op::kBegin: values_[inst.id] = static_cast<Bits>(begin_); return;
+      case Op::kEnd: values_[inst.id] = static_cast<Bits>(end_); return;
+      case Op::kLoopResult: return;
+      case Op::kLoad: return load(inst);
+      case Op::kStore: return store(inst);
+      case Op::kCheck:
+        if (at(inst.args[0]) == 0) *args_.status = inst.imm_int;
+        return;
+      case Op::kPrefetch: return;
+      case Op::kFor: return loop(inst);
+      case Op::kIf:
+        if (at(inst.args[0]) != 0) block(inst.loop->body);
+        return;
+      case Op::kAny: values_[inst.id] = at(inst.args[0]); return;
+      case Op::kTable: {
+        const Table& table = kernel_.tables[static_cast<size_t>(inst.imm_int)];
+        check_internal(at(inst.args[0]) < table.bits.size(), "a table index within the table");
+        values_[inst.id] = table.bits[at(inst.args[0])];
+        return;
+      }
+      default: return pure(inst);
+    }
+  }
+
+  void pure(const Inst& inst) {
+    Bits in[3] = {};
+    for (size_t k = 0; k < inst.args.size(); ++k) in[k] = at(inst.args[k]);
+    Type operand = inst.args[inst.op == Op::kSelect ? 1 : 0]->type;
+    values_[inst.id] = eval_scalar(inst.op, inst.type, operand, inst.pred, inst.imm_int,
+                                   {in, inst.args.size()}, options_);
+  }
+
+  void load(const Inst& inst) {
+    if (inst.args.size() == 3 && at(inst.args[1]) == 0) {
+      values_[inst.id] = at(inst.args[2]);
+      return;
+    }
+    Bits value = 0;
+    std::memcpy(&value, element(inst), size_of(kernel_.buffers[inst.buffer].dtype));
+    values_[inst.id] = inst.type == Type::kI1 ? (value != 0) : value;
+  }
+
+  void store(const Inst& inst) {
+    if (inst.args.size() == 3 && at(inst.args[2]) == 0) return;
+    std::memcpy(element(inst), &at(inst.args[1]), size_of(kernel_.buffers[inst.buffer].dtype));
+  }
+
+  void loop(const Inst& inst) {
+    const Loop& loop = *inst.loop;
+    std::vector<Bits> current;
+    for (const CarriedVar& c : loop.carried) current.push_back(at(c.init));
+    int64_t high = int_at(inst.args[1]);
+    for (int64_t i = int_at(inst.args[0]); i < high; i += loop.spec.step) {
+      at(loop.var) = static_cast<Bits>(i);
+      for (size_t k = 0; k < current.size(); ++k) at(loop.carried[k].param) = current[k];
+      block(loop.body);
+      for (size_t k = 0; k < current.size(); ++k) current[k] = at(loop.carried[k].next);
+    }
+    for (size_t k = 0; k < current.size(); ++k)
+      if (loop.carried[k].result != nullptr) at(loop.carried[k].result) = current[k];
+  }
+
+  const Kernel& kernel_;
+  const EvalArgs& args_;
+  int64_t begin_;
+  int64_t end_;
+  ScalarOptions options_;
+  std::vector<Bits> values_;
+  std::vector<char*> memory_;
+};
+
+}  // namespace
+
+void evaluate(const Kernel& kernel, const EvalArgs& args, int64_t begin, int64_t end,
+              const ScalarOptions& options) {
+  Evaluator(kernel, args, begin, end, options).block(kernel.body);
+}
+
+}  // namespace tenon::kir
