@@ -79,14 +79,13 @@ class Lexer {
     token_ = std::string(text_.substr(start, position_ - start));
   }
 
-  // A point is part of a number unless it begins "..", a sign after an exponent's e too.
+  // A point belongs to a word or number unless it begins "..", a sign follows an exponent's e.
   bool continues(size_t start) const {
     char c = text_[position_];
     if (is_word(c)) return true;
-    bool number = std::isdigit(static_cast<unsigned char>(text_[start])) || text_[start] == '-';
-    if (!number) return false;
     if (c == '.') return text_.substr(position_, 2) != "..";
-    return (c == '+' || c == '-') && text_[position_ - 1] == 'e';
+    bool number = std::isdigit(static_cast<unsigned char>(text_[start])) || text_[start] == '-';
+    return number && (c == '+' || c == '-') && text_[position_ - 1] == 'e';
   }
 
   std::string_view text_;
