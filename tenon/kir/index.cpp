@@ -126,10 +126,10 @@ bool IndexAlgebra::below(const Poly& p, const Dim& divisor) const {
 
 std::optional<Dim> IndexAlgebra::limit(Val value) {
   if (value->op == Op::kSMin || value->op == Op::kUMin) {
-    auto a = limit(value->args[0]);
-    auto b = limit(value->args[1]);
-    if (a && b) return a->is_static() ? a : b;
-    return a ? a : b;
+    // Of two limits the one that is a dimension or a constant is what indices are divided by.
+    auto is_leaf = [](Val v) { return v->op == Op::kConst || v->op == Op::kDimArg; };
+    auto a = limit(value->args[is_leaf(value->args[0]) ? 0 : 1]);
+    return a ? a : limit(value->args[is_leaf(value->args[0]) ? 1 : 0]);
   }
   const Poly& p = poly(value);
   if (p.empty()) return Dim(0);

@@ -247,7 +247,6 @@ class Parser {
     if (token == "begin" || token == "end")
       return leaf(token == "begin" ? Op::kBegin : Op::kEnd, Type::kI64);
     if (token == "true" || token == "false") return constant(token, Type::kI1);
-    if (lex_.accept(":")) expected = type();
     if (token[0] == '%' || expected == Type::kVoid)
       lex_.fail(fmt::format("{} is not defined here", token));
     return constant(token, expected);

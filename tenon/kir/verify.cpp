@@ -237,10 +237,8 @@ class Verifier {
     }
     require(visible_.insert(loop.var).second, loop.var, "stands in two places");
     block(loop.body, depth + 1, in_vector || spec.vector, in_parallel || spec.parallel);
-    for (const CarriedVar& c : loop.carried) {
-      defined(&inst, c.next);
-      visible_.erase(c.param);
-    }
+    for (const CarriedVar& c : loop.carried) defined(&inst, c.next);
+    for (const CarriedVar& c : loop.carried) visible_.erase(c.param);
     visible_.erase(loop.var);
     leave_block();
   }

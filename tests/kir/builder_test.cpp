@@ -41,7 +41,7 @@ TEST(Builder, LeavesAmbiguousMulAddToRunTime) {
   Builder b(k);
   auto f = [&](double v) { return b.constant_float(Type::kF32, v); };
   EXPECT_EQ(b.ternary(Op::kMulAdd, f(2), f(3), f(1))->imm_float, 7);
-  Val inexact = b.ternary(Op::kMulAdd, f(1 + 0x1p-23), f(1 + 0x1p-23), f(-1));
+  Val inexact = b.ternary(Op::kMulAdd, f(1 + 0x1p-23), f(1 + 0x1p-23), f(-1 - 0x1p-22));
   EXPECT_EQ(inexact->op, Op::kMulAdd);
 }
 
@@ -82,7 +82,7 @@ TEST(Builder, SharesAndHoists) {
     %1 = load b0[i] : f32
     %2 = exp %1 : f32
     for j in vector 0..d0 {
-      %3 = add %0, j : i64
+      %3 = add j, %0 : i64
       %4 = load b0[%3] : f32
       %5 = mul %4, %2 : f32
       store b1[%3], %5
