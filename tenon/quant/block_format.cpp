@@ -1,0 +1,88 @@
+#include "tenon/quant/block_format.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tenon/quant/rows.h"
+
+namespace tenon::quant {
+namespace {
+
+constexpr BlockFormat kFormats[] = {
+#define BLOCK_FORMAT(name, gguf_type, elements, bytes, suffix) \
+  {Encoding::k##name, #name, gguf_type, elements, bytes, decode_##suffix, encode_##suffix},
+#include "tenon/quant/block_formats.def"
+#undef BLOCK_FORMAT
+};
+
+bool equal_in_any_case(std::string_view a, std::string_view b) {
+  auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return upper(x) == upper(y); });
+}
+
+void check_sizes(const char* what, const BlockFormat& format, size_t elements, size_t bytes) {
+  int64_t expected = format.bytes_of(static_cast<int64_t>(elements));
+  if (static_cast<size_t>(expected) != bytes) {
+    throw ValueError(fmt::format("{}: {} elements of {} take {} bytes, got {}", what, elements,
+                                 format.name, expected, bytes),
+                     {.label = "encoding_bytes"});
+  }
+}
+
+}  // namespace
+
+int64_t BlockFormat::bytes_of(int64_t elements) const {
+  if (elements < 0 || elements % block_elements != 0) {
+    throw ShapeError(
+        fmt::format("{}: {} elements are not whole blocks of {}", name, elements, block_elements),
+        {.label = "encoding_block"});
+  }
+  int64_t bytes;
+  if (__builtin_mul_overflow(elements / block_elements, block_bytes, &bytes)) {
+    throw ValueError(
+        fmt::format("{}: the size of {} elements does not fit in 63 bits", name, elements),
+        {.label = "encoding_size"});
+  }
+  return bytes;
+}
+
+std::span<const BlockFormat> block_formats() { return kFormats; }
+
+const BlockFormat& block_format(Encoding encoding) {
+  return kFormats[static_cast<size_t>(encoding)];
+}
+
+const BlockFormat* find_block_format(std::string_view name) {
+  auto it = std::find_if(std::begin(kFormats), std::end(kFormats),
+                         [&](const BlockFormat& f) { return equal_in_any_case(f.name, name); });
+  return it == std::end(kFormats) ? nullptr : it;
+}
+
+const BlockFormat* find_gguf_type(uint32_t id) {
+  auto it = std::find_if(std::begin(kFormats), std::end(kFormats),
+                         [&](const BlockFormat& f) { return f.gguf_type == id; });
+  return it == std::end(kFormats) ? nullptr : it;
+}
+
+void decode(const BlockFormat& format, std::span<const std::byte> in, std::span<float> out) {
+  check_sizes("decode", format, out.size(), in.size());
+  format.decode_blocks(in.data(), out.data(),
+                       static_cast<int64_t>(out.size()) / format.block_elements);
+}
+
+void encode(const BlockFormat& format, std::span<const float> in, std::span<std::byte> out) {
+  check_sizes("encode", format, in.size(), out.size());
+  if (format.is_quantized()) {
+    auto bad = std::find_if(in.begin(), in.end(), [](float x) { return !std::isfinite(x); });
+    if (bad != in.end()) {
+      throw ValueError(fmt::format("encode: element {} is {}, which {} cannot hold",
+                                   bad - in.begin(), *bad, format.name),
+                       {.label = "encode_finite"});
+    }
+  }
+  format.encode_blocks(in.data(), out.data(),
+                       static_cast<int64_t>(in.size()) / format.block_elements);
+}
+
+}  // namespace tenon::quant
