@@ -1,0 +1,62 @@
+"""jax.jit's rows."""
+import jax
+import jax.numpy as jnp
+from measure import CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, per_call
+
+
+def version():
+    return f"jax {jax.__version__}"
+
+
+def gelu(x):
+    return x * (1 + jax.lax.erf(x * 0.7071067811865476)) * 0.5
+
+
+def normalise(x, centre):
+    x = x - x.mean(-1, keepdims=True) if centre else x
+    return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+
+
+def chain(x):
+    for _ in range(5):
+        x = jnp.sin(jnp.exp(jnp.tanh(x))) * 0.5
+    return x
+
+
+def attention(q, k, v, causal=False):
+    s = jnp.einsum("bhqd,bhkd->bhqk", q, k) * 0.125
+    if causal:
+        s = jnp.where(jnp.tril(jnp.ones(s.shape[-2:], bool)), s, -jnp.inf)
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(s, -1), v)
+
+
+def jitted(function, *shapes):
+    def row():
+        data = [jnp.asarray(normal(*shape)) for shape in shapes]
+        compiled = jax.jit(function)
+        return lambda: compiled(*data).block_until_ready()
+    return row
+
+
+def matmul(m, k, n):
+    b = jnp.asarray(normal(k, n))  # a constant of the program, so that XLA may lay it out
+    return jitted(lambda a: a @ b, (m, k))()
+
+
+ROWS = {
+    "gelu": jitted(gelu, GELU_SHAPE),
+    "softmax": jitted(lambda x: jax.nn.softmax(x, -1), SQUARE),
+    "layer_norm": jitted(lambda x: normalise(x, True), SQUARE),
+    "rms_norm": jitted(lambda x: normalise(x, False), SQUARE),
+    "chain20": jitted(chain, CHAIN_SHAPE),
+    "sum_axis0": jitted(lambda x: x.sum(0), SQUARE),
+    "sum_axis1": jitted(lambda x: x.sum(1), SQUARE),
+    "var_all": jitted(jnp.var, SQUARE),
+    "transpose_add": jitted(lambda x, y: x.T + y, SQUARE, SQUARE),
+    "cumsum": jitted(lambda x: jnp.cumsum(x, -1), SQUARE),
+    "sort": jitted(jnp.sort, (1 << 20,)),
+    "attention": jitted(attention, HEADS, HEADS, HEADS),
+    "attention_causal": jitted(lambda q, k, v: attention(q, k, v, True), HEADS, HEADS, HEADS),
+    "first_call": lambda: first_call(jitted(gelu, (1024,))()),
+    "call": lambda: per_call(jitted(gelu, (16,))()),
+} | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()}

@@ -1,0 +1,76 @@
+"""NumPy's rows, as a user would write them: no out arguments."""
+import numpy as np
+from measure import CHAIN_SHAPE, HEADS, MATMULS, SQUARE, normal
+
+
+def version():
+    from threadpoolctl import threadpool_info
+    blas = [f"{p['internal_api']} {p['version']} {p.get('architecture')}" for p in threadpool_info()]
+    return f"numpy {np.__version__} ({', '.join(blas)})"
+
+
+def softmax():
+    x = normal(*SQUARE)
+
+    def call():
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+    return call
+
+
+def layer_norm():
+    x = normal(*SQUARE)
+    return lambda: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + np.float32(1e-5))
+
+
+def rms_norm():
+    x = normal(*SQUARE)
+    return lambda: x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-5))
+
+
+def chain20():
+    start, half = normal(*CHAIN_SHAPE), np.float32(0.5)
+
+    def call():
+        x = start
+        for _ in range(5):
+            x = np.sin(np.exp(np.tanh(x))) * half
+        return x
+    return call
+
+
+def matmul(m, k, n):
+    a, b = normal(m, k), normal(k, n)
+    return lambda: a @ b
+
+
+def attention():
+    q, k, v = normal(*HEADS), normal(*HEADS), normal(*HEADS)
+
+    def call():
+        s = q @ k.swapaxes(-1, -2) * np.float32(0.125)
+        e = np.exp(s - s.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True) @ v
+    return call
+
+
+def on_square(function):
+    def row():
+        x = normal(*SQUARE)
+        return lambda: function(x)
+    return row
+
+
+ROWS = {
+    "softmax": softmax,
+    "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
+    "chain20": chain20,
+    "attention": attention,
+    "sum_axis0": on_square(lambda x: x.sum(0)),
+    "sum_axis1": on_square(lambda x: x.sum(1)),
+    "var_all": on_square(lambda x: x.var()),
+    "transpose_add": on_square(lambda x: x.T + x),
+    "cumsum": on_square(lambda x: x.cumsum(-1)),
+    "sort": lambda: (lambda x: lambda: np.sort(x))(normal(1 << 20)),
+} | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()}

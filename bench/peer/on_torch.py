@@ -1,0 +1,61 @@
+"""torch.compile's rows; products and attention are torch's own kernels."""
+import os
+
+import torch
+from measure import CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, per_call
+
+torch.set_num_threads(int(os.environ["PEER_THREADS"]))
+torch.set_grad_enabled(False)
+
+
+def version():
+    return f"torch {torch.__version__}"
+
+
+def gelu(x):
+    return x * (1 + torch.erf(x * 0.7071067811865476)) * 0.5
+
+
+def chain(x):
+    for _ in range(5):
+        x = torch.sin(torch.exp(torch.tanh(x))) * 0.5
+    return x
+
+
+def compiled(function, *shapes):
+    def row():
+        data = [torch.from_numpy(normal(*shape)) for shape in shapes]
+        fast = torch.compile(function)
+        return lambda: fast(*data)
+    return row
+
+
+def eager(function, *shapes):
+    def row():
+        data = [torch.from_numpy(normal(*shape)) for shape in shapes]
+        return lambda: function(*data)
+    return row
+
+
+def attention(causal):
+    return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+ROWS = {
+    "gelu": compiled(gelu, GELU_SHAPE),
+    "softmax": compiled(lambda x: torch.softmax(x, -1), SQUARE),
+    "layer_norm": compiled(lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], eps=1e-5), SQUARE),
+    "rms_norm": compiled(lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5), SQUARE),
+    "chain20": compiled(chain, CHAIN_SHAPE),
+    "sum_axis0": compiled(lambda x: x.sum(0), SQUARE),
+    "sum_axis1": compiled(lambda x: x.sum(1), SQUARE),
+    "var_all": compiled(lambda x: x.var(correction=0), SQUARE),
+    "transpose_add": compiled(lambda x, y: x.T + y, SQUARE, SQUARE),
+    "cumsum": compiled(lambda x: x.cumsum(-1), SQUARE),
+    "sort": eager(lambda x: x.sort().values, (1 << 20,)),
+    "attention": eager(attention(False), HEADS, HEADS, HEADS),
+    "attention_causal": eager(attention(True), HEADS, HEADS, HEADS),
+    "first_call": lambda: first_call(compiled(gelu, (1024,))()),
+    "first_call_cached": lambda: first_call(compiled(gelu, (1024,))()),
+    "call": lambda: per_call(compiled(gelu, (16,))()),
+} | {name: eager(torch.matmul, (m, k), (k, n)) for name, (m, k, n) in MATMULS.items()}

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Measures the peers: peers.py [ROW…] writes build/peers/results.json.
+
+The peers live in build/peers/venv, installed when missing. Every row of every peer runs in a process
+of its own, with as many threads as the machine has CPUs.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from rows import ROWS
+
+HOME = os.path.abspath("build/peers")
+VENV = os.path.join(HOME, "venv")
+PYTHON = os.path.join(VENV, "bin", "python")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Peer → what pip installs for it, and the free disk (GB) that takes. Cheapest first.
+PEERS = {
+    "numpy": (["numpy", "threadpoolctl"], 1),
+    "jax": (["jax"], 2),
+    "mlx": (["mlx[cpu]"], 2),
+    "max": (["modular"], 8),
+    "torch": (["torch"], 16),  # the registry's wheel brings the CUDA libraries along
+    "llama.cpp": (["llama-cpp-python", "gguf"], 4),  # built from source: minutes
+}
+LIMIT_SECONDS = 300
+
+
+def install(peer):
+    """Installs a peer once; returns why not, or nothing."""
+    stamp = os.path.join(HOME, peer + ".installed")
+    packages, gigabytes = PEERS[peer]
+    if os.path.exists(stamp):
+        return None
+    if not os.path.exists(PYTHON):
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+    if shutil.disk_usage(HOME).free < gigabytes * 1e9:
+        return f"not installed: less than {gigabytes} GB of disk free"
+    print(f"installing {peer}", file=sys.stderr)
+    pip = subprocess.run([PYTHON, "-m", "pip", "install", "-q", *packages], capture_output=True, text=True)
+    if pip.returncode != 0:
+        return "not installed: " + pip.stderr.strip().split("\n")[-1]
+    open(stamp, "w").close()
+    return None
+
+
+def environment(cache):
+    threads = str(os.cpu_count())
+    values = dict(os.environ, PEER_THREADS=threads, PEER_MODELS=os.path.abspath("build/models"),
+                  OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads,
+                  TORCHINDUCTOR_CACHE_DIR=os.path.join(cache, "torch"),
+                  MODULAR_CACHE_DIR=os.path.join(cache, "max"), XDG_CACHE_HOME=cache)
+    # Settings that make OpenBLAS take a new CPU for an old one would slow the peer.
+    for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+        values.pop(name, None)
+    return values
+
+
+def ask(peer, *row, cache):
+    command = [PYTHON, os.path.join(HERE, "peer", "measure.py"), peer, *row]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS,
+                             env=environment(cache))
+    except subprocess.TimeoutExpired:
+        return {"error": f"over {LIMIT_SECONDS} s"}
+    lines = run.stdout.strip().split("\n")
+    if run.returncode != 0:
+        return {"error": (run.stderr.strip() or "no output").split("\n")[-1][:200]}
+    return json.loads(lines[-1])
+
+
+def measure(peer, name, shared):
+    """One row; the first-call rows see a cache that is empty, or that a process before them filled."""
+    if name not in ("first_call", "first_call_cached"):
+        return ask(peer, name, cache=shared)
+    values = []
+    with tempfile.TemporaryDirectory() as kept:
+        if name == "first_call_cached":
+            ask(peer, name, cache=kept)
+        for _ in range(2):
+            with tempfile.TemporaryDirectory() as empty:
+                result = ask(peer, name, cache=kept if name == "first_call_cached" else empty)
+            if "error" in result:
+                return result
+            values.append(result["min"])
+    return {"min": min(values), "median": values[len(values) // 2]}
+
+
+def main():
+    os.makedirs(HOME, exist_ok=True)
+    wanted = sys.argv[1:] or [row.name for row in ROWS]
+    shared = os.path.join(HOME, "cache")
+    path = os.path.join(HOME, "results.json")
+    results = {"peers": {}, "rows": {}}
+    if sys.argv[1:] and os.path.exists(path):  # a few rows are measured again: keep the others
+        with open(path) as file:
+            results = json.load(file)
+    results["date"] = time.strftime("%Y-%m-%d")
+    for peer in PEERS:
+        about = {"version": install(peer)}
+        if about["version"] is None:
+            about = ask(peer, cache=shared)
+        results["peers"][peer] = about.get("version") or "not usable: " + about["error"]
+        for name in wanted:
+            if name not in about.get("rows", []):
+                continue
+            result = measure(peer, name, shared)
+            results["rows"].setdefault(name, {})[peer] = result
+            print(f"{peer:<10} {name:<24} {result.get('min', result.get('error'))}", file=sys.stderr)
+            with open(path, "w") as file:
+                json.dump(results, file, indent=1)
+    with open(path, "w") as file:
+        json.dump(results, file, indent=1)
+
+
+main()

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Joins limits, Tenon's rows and the peers' into the benchmark table.
+
+usage: table.py LIMITS.json TENON.json [PEERS.json] [--write docs/performance.md]
+Every line gives Tenon's best time, each reference and the ratio to it, and whether the row's bars are
+reached; a row without a number of Tenon's is listed too. --write replaces this CPU's section.
+"""
+import argparse
+import json
+import os
+import re
+import time
+
+from rows import ROWS
+
+
+def load(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def cpu_name():
+    """Model, the features that choose kernels, and cores."""
+    with open("/proc/cpuinfo") as file:
+        info = file.read()
+    model = re.search(r"model name\s*: (.*)", info).group(1).strip()
+    flags = set(re.search(r"flags\s*: (.*)", info).group(1).split())
+    names = [("avx512f", "AVX-512"), ("avx512_bf16", "BF16"), ("avx512_vnni", "VNNI"), ("amx_tile", "AMX"),
+             ("avx2", "AVX2")]
+    features = [text for flag, text in names if flag in flags and not (flag == "avx2" and "avx512f" in flags)]
+    return f"{model}, {'/'.join(features)}, {os.cpu_count()} cores"
+
+
+def number(value, unit):
+    if value is None:
+        return "–"
+    digits = max(0, 2 - len(str(int(value))) + 1) if value >= 1 else 3
+    return f"{value:.{digits}f} {unit}"
+
+
+class Line:
+    """One row of the table: Tenon's value, the references by name, the verdict on each bar."""
+
+    def __init__(self, row, tenon, peers, limits):
+        self.row = row
+        self.value = tenon.get("min") if tenon else None
+        self.notes = (tenon or {}).get("notes", "")
+        self.peers = {p: r["min"] for p, r in peers.items() if "min" in r}
+        self.failed = {p: r["error"] for p, r in peers.items() if "error" in r}
+        self.references = dict(self.peers)
+        if self.peers:
+            best = max if row.is_rate else min
+            self.references["best"] = best(self.peers.values())
+        for name in ("copy_524", "copy_64"):
+            if any(other == name for other, _ in row.bars) and name in limits:
+                self.references[name] = limits[name]["min"]
+
+    def ratio(self, other):
+        """How many times better than `other` Tenon is: over 1 is better."""
+        if self.value is None or other not in self.references:
+            return None
+        quotient = self.value / self.references[other]
+        return quotient if self.row.is_rate else 1 / quotient
+
+    def verdict(self):
+        parts = []
+        for other, factor in self.row.bars:
+            limit = factor if other == "" else factor * self.references[other] if other in self.references else None
+            if limit is None or self.value is None:
+                parts.append(f"{self.bar_text(other, factor)}: not measured")
+                continue
+            reached = self.value >= limit if self.row.is_rate else self.value <= limit
+            parts.append(f"{self.bar_text(other, factor)}: {'yes' if reached else '**no**'}")
+        return "; ".join(parts)
+
+    def bar_text(self, other, factor):
+        if other == "":
+            return f"≤ {factor:g} {self.row.unit}"
+        if self.row.is_rate:
+            return f"≥ {factor:g} × {other}"
+        if other.startswith("copy"):
+            return f"≤ {factor:g} × copy"
+        return f"≥ {1 / factor:.3g} × {other}"
+
+    def cells(self):
+        shown = [f"{name.replace('copy_524', 'copy').replace('copy_64', 'copy')} {number(value, '').strip()}"
+                 f"{'' if self.ratio(name) is None else f' ({self.ratio(name):.2f}×)'}"
+                 for name, value in sorted(self.references.items(), key=lambda item: item[1]) if name != "best"]
+        shown += [f"{name} failed" for name in sorted(self.failed)]
+        return [self.row.title, number(self.value, self.row.unit), ", ".join(shown) or "–", self.verdict() or "–"]
+
+
+def section(lines, limits, peers):
+    about = ", ".join(v for v in (peers or {}).get("peers", {}).values())
+    out = [f"## {cpu_name()}", "",
+           f"{time.strftime('%Y-%m-%d')}; times are the best of many, in the row's unit; in brackets how many times",
+           "faster Tenon is than that reference (below 1: slower).", "",
+           "Limits: " + ", ".join(f"{name} {number(r['min'], r['unit'])}" for name, r in limits.items()) + ".", ""]
+    if about:
+        out += [f"Peers: {about}.", ""]
+    out += ["| work | Tenon | references | bar |", "|---|---|---|---|"]
+    out += ["| " + " | ".join(line.cells()) + " |" for line in lines]
+    notes = [f"- {line.row.title}: {line.notes}" for line in lines if line.notes]
+    return "\n".join(out + ([""] + notes if notes else [])) + "\n"
+
+
+def write_section(path, text):
+    """Replaces the section with the same heading, or adds it at the end."""
+    with open(path) as file:
+        page = file.read()
+    heading = text.split("\n", 1)[0]
+    pieces = re.split(r"(?m)^(?=## )", page)
+    kept = [piece for piece in pieces if not piece.startswith(heading + "\n")]
+    with open(path, "w") as file:
+        file.write("".join(kept).rstrip() + "\n\n" + text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("limits")
+    parser.add_argument("tenon")
+    parser.add_argument("peers", nargs="?")
+    parser.add_argument("--write")
+    options = parser.parse_args()
+    limits = {r["name"]: r for r in load(options.limits)}
+    tenon = {r["name"]: r for r in load(options.tenon)}
+    peers = load(options.peers) if options.peers and os.path.exists(options.peers) else None
+    measured = (peers or {}).get("rows", {})
+    lines = [Line(row, tenon.get(row.name), measured.get(row.name, {}), limits) for row in ROWS]
+    text = section(lines, limits, peers)
+    print(text)
+    if options.write:
+        write_section(options.write, text)
+
+
+main()
