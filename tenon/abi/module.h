@@ -79,8 +79,9 @@ using Step = std::variant<LaunchStep, CallStep, CopyStep, EvalStep>;
 // results are the graph's results alone: its updates are written by its steps into the slots of the
 // writable arguments, after the last read of the old value.
 //
-// A body may overwrite an argument in place: then a result is a kAlias of it. The plan of the caller
-// passes memory that it no longer needs (or a copy) and names the same memory as that result.
+// A body may overwrite an argument in place: then a result is a kAlias of it. The plan of the
+// caller passes memory that it no longer needs (or a copy) and names the same memory as that
+// result.
 struct Program {
   std::string name;
   std::vector<Slot> slots;

@@ -1,5 +1,5 @@
-// Codes of the checks that kernels make while they run (kir's `check`): what the run-time turns into
-// an error after a launch.
+// Codes of the checks that kernels make while they run (kir's `check`): what the run-time turns
+// into an error after a launch.
 #pragma once
 
 #include <cstdint>

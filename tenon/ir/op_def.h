@@ -36,12 +36,12 @@ std::string_view name(DTypeClass cls);
 enum Trait : uint32_t {
   kElementwise = 1 << 0,  // result element i depends on operand elements at (broadcast) i only
   kCommutative = 1 << 1,
-  kMovement = 1 << 2,   // every result element is a copy of an operand element or a constant
-  kReduction = 1 << 3,  // `axes` (ints) and `keepdims` (bool) attributes
-  kLeaf = 1 << 4,       // no operands: constants, iota, external constants
-  kStructural = 1 << 5, // parameter, call: no evaluation of its own
-  kAnchor = 1 << 6,     // lowered by a pass of its own (matmul, cumsum, slice_update, …)
-  kHost = 1 << 7,       // runs through its reference evaluation in compiled programs too
+  kMovement = 1 << 2,    // every result element is a copy of an operand element or a constant
+  kReduction = 1 << 3,   // `axes` (ints) and `keepdims` (bool) attributes
+  kLeaf = 1 << 4,        // no operands: constants, iota, external constants
+  kStructural = 1 << 5,  // parameter, call: no evaluation of its own
+  kAnchor = 1 << 6,      // lowered by a pass of its own (matmul, cumsum, slice_update, …)
+  kHost = 1 << 7,        // runs through its reference evaluation in compiled programs too
 };
 
 struct InferArgs {
@@ -64,7 +64,7 @@ struct EvalArgs {
 
 struct AttrSpec {
   std::string_view name;
-  Attr default_value;   // gives the kind
+  Attr default_value;  // gives the kind
   bool required = false;
 };
 
@@ -72,7 +72,7 @@ struct AttrSpec {
 struct Sample {
   std::vector<TensorType> in;  // static or symbolic (names are bound to small sizes by the test)
   Attrs attrs;
-  double lo = -2, hi = 2;      // range of random operand values
+  double lo = -2, hi = 2;  // range of random operand values
 };
 
 // The closed list of slots. A new one needs a decision record.

@@ -22,7 +22,8 @@ GraphPtr rewrite(const GraphPtr& graph, const NodeRewrite& rewrite);
 
 // Applies a graph pass to every reachable body and the graph itself, relinking calls; each body is
 // rewritten once.
-GraphPtr rewrite_module(const GraphPtr& graph, const std::function<GraphPtr(const GraphPtr&)>& pass);
+GraphPtr rewrite_module(const GraphPtr& graph,
+                        const std::function<GraphPtr(const GraphPtr&)>& pass);
 
 // Copies `graph` with its parameters replaced by `arguments`; returns outputs(). `relocate` maps
 // relative external names to prefix + name.

@@ -1,7 +1,8 @@
 // Text form of graphs: MLIR's syntax. Two forms, both read back to the same graph:
 //
 //   tn.module {
-//     tn.graph @step(%x: tensor<["batch", 64], f32>, %c: buffer<[3], f32>) -> tensor<["batch"], f32> {
+//     tn.graph @step(%x: tensor<["batch", 64], f32>, %c: buffer<[3], f32>) -> tensor<["batch"],
+//     f32> {
 //       %0 = tn.constant 2.0 : f32
 //       %1 = tn.mul %x, %0
 //       %2 = tn.sum %1 {axes = [1], keepdims = false} : tensor<["batch"], f32>
@@ -24,8 +25,9 @@ namespace tenon::ir {
 
 struct PrintOptions {
   bool generic = false;
-  bool locations = false;      // loc("model.cpp":12:8) and the layer path
-  bool full_constants = false; // else constants over 16 elements print as #n elements, digest, first and last
+  bool locations = false;  // loc("model.cpp":12:8) and the layer path
+  bool full_constants =
+      false;  // else constants over 16 elements print as #n elements, digest, first and last
 };
 
 // The whole module: every reachable body once, callees first, the graph itself last.

@@ -7,8 +7,8 @@
 namespace tenon::ir {
 
 enum class Stage : uint8_t {
-  kTraced,    // any op; types as inferred
-  kSimplified,// no composites left inside, no dead or duplicate nodes, calls only to bodies
+  kTraced,      // any op; types as inferred
+  kSimplified,  // no composites left inside, no dead or duplicate nodes, calls only to bodies
 };
 
 // Raises InternalError naming graph, node and broken rule: operand order, types equal to infer(),

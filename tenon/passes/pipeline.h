@@ -29,20 +29,20 @@ struct PhaseTime {
 };
 
 struct Options {
-  std::vector<std::string> skip;         // names of passes left out
-  std::string stop_after;                // a graph pass's name: lowering is not run
-  bool verify = false;                   // run stage specs after each pass
+  std::vector<std::string> skip;  // names of passes left out
+  std::string stop_after;         // a graph pass's name: lowering is not run
+  bool verify = false;            // run stage specs after each pass
   std::function<void(std::string_view pass, const ir::GraphPtr&)> print_after;
 };
 
 // What lowering produces: a module without images, and its kernels.
 struct Lowered {
-  ir::GraphPtr graph;                 // after the graph passes
-  std::vector<ir::GraphPtr> graphs;   // reachable_graphs(graph): what EvalStep::graph indexes
-  abi::Module module;                 // programs, dims, slots, externals, constants
-  std::vector<kir::Kernel> kernels;   // in the order of module.kernels; distinct by canonical text
+  ir::GraphPtr graph;                // after the graph passes
+  std::vector<ir::GraphPtr> graphs;  // reachable_graphs(graph): what EvalStep::graph indexes
+  abi::Module module;                // programs, dims, slots, externals, constants
+  std::vector<kir::Kernel> kernels;  // in the order of module.kernels; distinct by canonical text
   std::vector<PhaseTime> times;
-  std::string explanation;            // groups, and why neighbours did not fuse
+  std::string explanation;  // groups, and why neighbours did not fuse
 };
 
 // Runs the graph passes only.

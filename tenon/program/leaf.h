@@ -26,7 +26,7 @@ enum class StaticKind : uint8_t { kNone, kBool, kInt, kUInt, kFloat, kString, kE
 
 struct StaticView {
   StaticKind kind = StaticKind::kNone;
-  int64_t bits = 0;            // the value; kFloat: the bits of a double; kUInt: above INT64_MAX only
+  int64_t bits = 0;  // the value; kFloat: the bits of a double; kUInt: above INT64_MAX only
   std::string_view text = {};  // kString: the value; kEnum: the enum type's name
 
   static StaticView none() { return {}; }

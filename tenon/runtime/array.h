@@ -42,9 +42,9 @@ class Array {
     return static_cast<const T*>(data_);
   }
 
-  Literal to_literal() const;  // shares memory
+  Literal to_literal() const;                       // shares memory
   Array reshaped(std::vector<int64_t> dims) const;  // shares memory; ValueError on another count
-  std::string describe() const;  // "f32[4, 2]"
+  std::string describe() const;                     // "f32[4, 2]"
 
   // DLPack: dense row-major CPU tensors without copying; anything else raises ValueError naming
   // what is not supported and the way out.

@@ -13,9 +13,8 @@
 namespace tenon::runtime {
 
 // Evaluates EvalSteps; given by who knows the graph (program/).
-using EvalHook = std::function<std::vector<Literal>(const abi::EvalStep&,
-                                                    std::span<const Literal> operands,
-                                                    const Dim::Lookup& symbols)>;
+using EvalHook = std::function<std::vector<Literal>(
+    const abi::EvalStep&, std::span<const Literal> operands, const Dim::Lookup& symbols)>;
 
 struct ArgumentSpec {
   std::string route;  // "x", "p.w", "1.lo": for errors
