@@ -119,7 +119,7 @@ class Gemm {
       int64_t tiles = ((*rows + blocks - 1) / blocks + most_rows_ - 1) / most_rows_;
       block_rows_ = tiles * most_rows_;
     } else if (rows) {
-      block_rows_ = std::max<int64_t>(*rows, 1);
+      block_rows_ = std::max<int64_t>((*rows + most_rows_ - 1) / most_rows_, 1) * most_rows_;
     }
 
     depth_block_ = kDepthBlock;
