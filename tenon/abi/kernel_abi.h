@@ -11,6 +11,7 @@ struct RuntimeTable {
   int64_t size;
   double (*fmod)(double, double);
   double (*pow)(double, double);
+  double (*fma)(double, double, double);  // for CPUs without the instruction
 };
 
 struct KernelArgs {

@@ -1,0 +1,362 @@
+#include <llvm/IR/Constants.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tenon/base/error.h"
+#include "tenon/codegen/emitter.h"
+
+namespace tenon::codegen {
+
+using kir::Inst;
+using kir::Op;
+
+llvm::Type* Emitter::memory_type(uint32_t buffer) const {
+  kir::Type type = kir::type_of(kernel_.buffers[buffer].dtype);
+  return type == kir::Type::kI1 ? arithmetic_.type(kir::Type::kI8) : arithmetic_.type(type);
+}
+
+llvm::Align Emitter::alignment(uint32_t buffer) const {
+  return llvm::Align(size_of(kernel_.buffers[buffer].dtype));
+}
+
+// Different buffers never overlap, except that an output may replace an input element by element.
+llvm::Instruction* Emitter::tag(llvm::Instruction* access, uint32_t buffer) const {
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, own_scope_[buffer]);
+  access->setMetadata(llvm::LLVMContext::MD_noalias, other_scopes_[buffer]);
+  return access;
+}
+
+llvm::Value* Emitter::from_memory(Value* loaded, uint32_t buffer) {
+  if (kernel_.buffers[buffer].dtype != DType::kBool) return loaded;
+  return b_.CreateICmpNE(loaded, llvm::Constant::getNullValue(loaded->getType()));
+}
+
+llvm::Value* Emitter::to_memory(Value* value, uint32_t buffer) {
+  if (kernel_.buffers[buffer].dtype != DType::kBool) return value;
+  return b_.CreateZExt(value, value->getType()->getWithNewBitWidth(8));
+}
+
+// Constant terms of an index become the displacement of the access.
+Emitter::Address Emitter::address_of(const Inst& inst) {
+  Address address;
+  address.buffer = inst.buffer;
+  kir::Val index = inst.args[0];
+  auto is_const = [](kir::Val value) { return value->op == Op::kConst; };
+  for (;;) {
+    if (index->op == Op::kAdd && is_const(index->args[1])) {
+      address.offset += index->args[1]->imm_int;
+      index = index->args[0];
+    } else if (index->op == Op::kAdd && is_const(index->args[0])) {
+      address.offset += index->args[0]->imm_int;
+      index = index->args[1];
+    } else if (index->op == Op::kSub && is_const(index->args[1])) {
+      address.offset -= index->args[1]->imm_int;
+      index = index->args[0];
+    } else {
+      break;
+    }
+  }
+  address.index = held(index);
+  return address;
+}
+
+std::optional<int64_t> Emitter::stride_of(const Address& address) const {
+  if (address.index.spread == Spread::kUniform) return 0;
+  if (address.index.spread == Spread::kVarying) return std::nullopt;
+  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(address.index.stride);
+  if (!constant) return std::nullopt;
+  return constant->getSExtValue();
+}
+
+llvm::Value* Emitter::scalar_pointer(const Address& address, int64_t more) {
+  llvm::Type* element = memory_type(address.buffer);
+  Value* pointer = b_.CreateGEP(element, buffers_[address.buffer], address.index.parts[0]);
+  int64_t offset = address.offset + more;
+  return offset == 0 ? pointer : b_.CreateGEP(element, pointer, index(offset));
+}
+
+llvm::Value* Emitter::lane_pointers(const Address& address, int part) {
+  llvm::Type* element = memory_type(address.buffer);
+  if (address.index.spread == Spread::kUniform) return splat(scalar_pointer(address, 0));
+  if (auto stride = stride_of(address)) {
+    // Short offsets from one scalar address: the target can keep them in 32 bits.
+    return b_.CreateGEP(element, scalar_pointer(address, 0),
+                        iota(b_.getInt64Ty(), int64_t{part} * mode_.lanes, *stride));
+  }
+  Value* base = buffers_[address.buffer];
+  if (address.offset != 0) base = b_.CreateGEP(element, base, index(address.offset));
+  return b_.CreateGEP(element, base, vectors(address.index)[static_cast<size_t>(part)]);
+}
+
+llvm::Value* Emitter::reverse(Value* vector) {
+  llvm::SmallVector<int, 64> order(static_cast<size_t>(mode_.lanes));
+  std::iota(order.rbegin(), order.rend(), 0);
+  return b_.CreateShuffleVector(vector, order);
+}
+
+// The active lanes of a part, null for all of them.
+llvm::Value* Emitter::lane_mask(const Values* predicate, int part, bool reversed) {
+  Value* mask = mode_.mask;
+  if (predicate) {
+    Value* own = (*predicate)[static_cast<size_t>(part)];
+    mask = mask ? b_.CreateAnd(mask, own) : own;
+  }
+  return mask && reversed ? reverse(mask) : mask;
+}
+
+void Emitter::emit_load(const Inst& inst) {
+  if (inst.args.size() > 1 && held(inst.args[1]).spread == Spread::kUniform) {
+    return emit_load_if_uniform(inst);
+  }
+  Address address = address_of(inst);
+  auto* self = const_cast<Inst*>(&inst);
+  if (inst.args.size() == 1) {
+    held_[self] = load(address, nullptr, nullptr);
+  } else {
+    Values predicate = vectors(inst.args[1]);
+    Values other = vectors(inst.args[2]);
+    held_[self] = load(address, &predicate, &other);
+  }
+}
+
+// All lanes agree whether memory is read: a branch.
+void Emitter::emit_load_if_uniform(const Inst& inst) {
+  Value* condition = held(inst.args[1]).parts[0];
+  Address address = address_of(inst);
+  bool is_uniform = address.index.spread == Spread::kUniform &&
+                    held(inst.args[2]).spread == Spread::kUniform;
+  Values other = is_uniform ? held(inst.args[2]).parts : vectors(inst.args[2]);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* read = llvm::BasicBlock::Create(module_.getContext(), "read", function_);
+  auto* next = llvm::BasicBlock::Create(module_.getContext(), "read.next", function_);
+  b_.CreateCondBr(condition, read, next);
+  b_.SetInsertPoint(read);
+  Held loaded = load(address, nullptr, nullptr);
+  Values parts = is_uniform ? loaded.parts : vectors(loaded);
+  llvm::BasicBlock* after = b_.GetInsertBlock();
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+  Values result;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    llvm::PHINode* phi = b_.CreatePHI(parts[k]->getType(), 2);
+    phi->addIncoming(other[k], before);
+    phi->addIncoming(parts[k], after);
+    result.push_back(phi);
+  }
+  auto* self = const_cast<Inst*>(&inst);
+  if (is_uniform) {
+    set_uniform(self, result[0]);
+  } else {
+    set_varying(self, std::move(result));
+  }
+}
+
+Emitter::Held Emitter::load(const Address& address, const Values* predicate, const Values* other) {
+  if (address.index.spread == Spread::kUniform) return load_uniform(address, predicate, other);
+  Held result;
+  result.spread = Spread::kVarying;
+  auto stride = stride_of(address);
+  if (stride == 1 || stride == -1) {
+    result.parts = load_contiguous(address, stride == -1, predicate, other);
+  } else {
+    result.parts = gather(address, predicate, other);
+  }
+  return result;
+}
+
+Emitter::Held Emitter::load_uniform(const Address& address, const Values* predicate,
+                                    const Values* other) {
+  llvm::Type* element = memory_type(address.buffer);
+  auto read = [&] {
+    Value* loaded = b_.CreateAlignedLoad(element, scalar_pointer(address, 0),
+                                         alignment(address.buffer));
+    tag(llvm::cast<llvm::Instruction>(loaded), address.buffer);
+    return from_memory(loaded, address.buffer);
+  };
+  if (!predicate) return Held{Spread::kUniform, {read()}, nullptr};
+  Value* wanted = any_active(*predicate);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* then = llvm::BasicBlock::Create(module_.getContext(), "read", function_);
+  auto* next = llvm::BasicBlock::Create(module_.getContext(), "read.next", function_);
+  b_.CreateCondBr(wanted, then, next);
+  b_.SetInsertPoint(then);
+  Value* loaded = read();
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+  llvm::PHINode* value = b_.CreatePHI(loaded->getType(), 2);
+  value->addIncoming(llvm::Constant::getNullValue(loaded->getType()), before);
+  value->addIncoming(loaded, then);
+  Held result{Spread::kVarying, {}, nullptr};
+  for (size_t part = 0; part < predicate->size(); ++part) {
+    result.parts.push_back(b_.CreateSelect((*predicate)[part], splat(value), (*other)[part]));
+  }
+  return result;
+}
+
+Emitter::Values Emitter::load_contiguous(const Address& address, bool reversed,
+                                         const Values* predicate, const Values* other) {
+  auto* vector = llvm::FixedVectorType::get(memory_type(address.buffer),
+                                            static_cast<unsigned>(mode_.lanes));
+  llvm::Align align = alignment(address.buffer);
+  Values result;
+  for (int part = 0; part < mode_.parts; ++part) {
+    int64_t first = int64_t{part} * mode_.lanes;
+    Value* pointer =
+        scalar_pointer(address, reversed ? -(first + mode_.lanes - 1) : first);
+    Value* mask = lane_mask(predicate, part, reversed);
+    llvm::Instruction* loaded = nullptr;
+    if (mask) {
+      loaded = b_.CreateMaskedLoad(vector, pointer, align, mask,
+                                   llvm::Constant::getNullValue(vector));
+    } else {
+      loaded = b_.CreateAlignedLoad(vector, pointer, align);
+    }
+    tag(loaded, address.buffer);
+    Value* value = from_memory(reversed ? reverse(loaded) : loaded, address.buffer);
+    if (predicate) {
+      auto k = static_cast<size_t>(part);
+      value = b_.CreateSelect((*predicate)[k], value, (*other)[k]);
+    }
+    result.push_back(value);
+  }
+  return result;
+}
+
+Emitter::Values Emitter::gather(const Address& address, const Values* predicate,
+                                const Values* other) {
+  auto* vector = llvm::FixedVectorType::get(memory_type(address.buffer),
+                                            static_cast<unsigned>(mode_.lanes));
+  Values result;
+  for (int part = 0; part < mode_.parts; ++part) {
+    llvm::Instruction* loaded = b_.CreateMaskedGather(
+        vector, lane_pointers(address, part), alignment(address.buffer),
+        lane_mask(predicate, part, false), llvm::Constant::getNullValue(vector));
+    tag(loaded, address.buffer);
+    Value* value = from_memory(loaded, address.buffer);
+    if (predicate) {
+      auto k = static_cast<size_t>(part);
+      value = b_.CreateSelect((*predicate)[k], value, (*other)[k]);
+    }
+    result.push_back(value);
+  }
+  return result;
+}
+
+void Emitter::emit_store(const Inst& inst) {
+  Address address = address_of(inst);
+  bool has_predicate = inst.args.size() > 2;
+  if (has_predicate && held(inst.args[2]).spread == Spread::kUniform) {
+    auto* then = llvm::BasicBlock::Create(module_.getContext(), "write", function_);
+    auto* next = llvm::BasicBlock::Create(module_.getContext(), "write.next", function_);
+    b_.CreateCondBr(held(inst.args[2]).parts[0], then, next);
+    b_.SetInsertPoint(then);
+    store(address, inst.args[1], nullptr, inst.streaming);
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+    return;
+  }
+  if (has_predicate) {
+    Values predicate = vectors(inst.args[2]);
+    return store(address, inst.args[1], &predicate, false);
+  }
+  store(address, inst.args[1], nullptr, inst.streaming);
+}
+
+void Emitter::store(const Address& address, kir::Val value, const Values* predicate,
+                    bool streaming) {
+  bool one_place = address.index.spread == Spread::kUniform;
+  if (one_place && !predicate && held(value).spread == Spread::kUniform) {
+    Value* scalar = to_memory(held(value).parts[0], address.buffer);
+    tag(b_.CreateAlignedStore(scalar, scalar_pointer(address, 0), alignment(address.buffer)),
+        address.buffer);
+    return;
+  }
+  Values values;
+  for (Value* part : vectors(value)) values.push_back(to_memory(part, address.buffer));
+  auto stride = stride_of(address);
+  if (stride == 1 || stride == -1) {
+    store_contiguous(address, stride == -1, std::move(values), predicate, streaming);
+  } else {
+    scatter(address, values, predicate);
+  }
+}
+
+void Emitter::store_contiguous(const Address& address, bool reversed, Values values,
+                               const Values* predicate, bool streaming) {
+  auto bytes = values[0]->getType()->getPrimitiveSizeInBits().getFixedValue() / 8;
+  if (streaming && !reversed && !predicate && !mode_.mask && !target_.is_arm && bytes >= 16) {
+    return store_streaming(address, values);
+  }
+  llvm::Align align = alignment(address.buffer);
+  for (int part = 0; part < mode_.parts; ++part) {
+    int64_t first = int64_t{part} * mode_.lanes;
+    Value* value = values[static_cast<size_t>(part)];
+    if (reversed) value = reverse(value);
+    Value* pointer = scalar_pointer(address, reversed ? -(first + mode_.lanes - 1) : first);
+    Value* mask = lane_mask(predicate, part, reversed);
+    llvm::Instruction* stored = nullptr;
+    if (mask) {
+      stored = b_.CreateMaskedStore(value, pointer, align, mask);
+    } else {
+      stored = b_.CreateAlignedStore(value, pointer, align);
+    }
+    tag(stored, address.buffer);
+  }
+}
+
+// Stores past the caches need whole vectors at aligned addresses. The address advances by whole
+// vectors, so that the branch goes the same way all through a loop.
+void Emitter::store_streaming(const Address& address, const Values& values) {
+  wrote_past_caches_ = true;
+  llvm::LLVMContext& context = module_.getContext();
+  auto bytes = std::min<uint64_t>(
+      values[0]->getType()->getPrimitiveSizeInBits().getFixedValue() / 8,
+      static_cast<uint64_t>(target_.vector_bits) / 8);
+  Value* where = b_.CreatePtrToInt(scalar_pointer(address, 0), b_.getInt64Ty());
+  Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(where, index(static_cast<int64_t>(bytes) - 1)),
+                                      index(0));
+  auto* past = llvm::BasicBlock::Create(context, "stream", function_);
+  auto* plain = llvm::BasicBlock::Create(context, "plain", function_);
+  auto* next = llvm::BasicBlock::Create(context, "stored", function_);
+  b_.CreateCondBr(is_aligned, past, plain);
+  for (auto* block : {past, plain}) {
+    b_.SetInsertPoint(block);
+    for (int part = 0; part < mode_.parts; ++part) {
+      llvm::Align align = block == past ? llvm::Align(bytes) : alignment(address.buffer);
+      auto* stored =
+          b_.CreateAlignedStore(values[static_cast<size_t>(part)],
+                                scalar_pointer(address, int64_t{part} * mode_.lanes), align);
+      tag(stored, address.buffer);
+      if (block == past) {
+        auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+        stored->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context, one));
+      }
+    }
+    b_.CreateBr(next);
+  }
+  b_.SetInsertPoint(next);
+}
+
+void Emitter::scatter(const Address& address, const Values& values, const Values* predicate) {
+  for (int part = 0; part < mode_.parts; ++part) {
+    tag(b_.CreateMaskedScatter(values[static_cast<size_t>(part)], lane_pointers(address, part),
+                               alignment(address.buffer), lane_mask(predicate, part, false)),
+        address.buffer);
+  }
+}
+
+// Lanes at unrelated addresses are left alone: one hint a lane would cost more than it brings.
+void Emitter::emit_prefetch(const Inst& inst) {
+  Address address = address_of(inst);
+  if (address.index.spread == Spread::kVarying) return;
+  int parts = address.index.spread == Spread::kUniform ? 1 : mode_.parts;
+  int64_t stride = stride_of(address).value_or(0);
+  for (int part = 0; part < parts; ++part) {
+    Value* pointer = scalar_pointer(address, stride * part * mode_.lanes);
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+  }
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,178 @@
+#include "tenon/codegen/vector_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <unordered_set>
+
+namespace tenon::codegen {
+namespace {
+
+using kir::Inst;
+using kir::Op;
+using kir::Type;
+
+void for_each_inst(const kir::Block& block, const std::function<void(const Inst&)>& visit) {
+  for (const Inst* inst : block.insts) {
+    visit(*inst);
+    if (inst->loop) for_each_inst(inst->loop->body, visit);
+  }
+}
+
+bool touches_memory(Op op) { return op == Op::kLoad || op == Op::kStore || op == Op::kPrefetch; }
+
+// What the choice rests on, gathered in one walk.
+struct Survey {
+  int widest = 0;             // bits of the widest element computed in lanes
+  int work = 0;               // varying instructions, weighted
+  int carried = 0;            // varying carried values, of this loop and of loops inside
+  bool narrow_memory = false; // a varying access of less than 32 bits, or by separate addresses
+};
+
+class Surveyor {
+ public:
+  Surveyor(const Inst& loop, const Divergence& divergence, const kir::Kernel& kernel)
+      : divergence_(divergence), kernel_(kernel) {
+    find_data(loop);
+    for (const kir::CarriedVar& carried : loop.loop->carried) count_carried(carried);
+    for_each_inst(loop.loop->body, [&](const Inst& inst) { count(inst); });
+    if (survey_.widest == 0) survey_.widest = 32;
+  }
+  Survey result() const { return survey_; }
+
+ private:
+  bool is_varying(kir::Val value) const { return divergence_.of(value) == Spread::kVarying; }
+
+  // Values that are used as something else than an address: 64-bit integers that only address
+  // memory do not narrow the loop, they take two registers instead.
+  void find_data(const Inst& loop) {
+    std::vector<const Inst*> order;
+    for_each_inst(loop.loop->body, [&](const Inst& inst) { order.push_back(&inst); });
+    for (const kir::CarriedVar& carried : loop.loop->carried) data_.insert(carried.next);
+    for (const Inst* inst : order) {
+      if (!inst->loop) continue;
+      for (const kir::CarriedVar& carried : inst->loop->carried) {
+        data_.insert(carried.init);
+        data_.insert(carried.next);
+      }
+    }
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      const Inst& inst = **it;
+      bool memory = touches_memory(inst.op);
+      bool address_only = inst.type == Type::kI64 && !memory && !data_.contains(&inst);
+      if (address_only) continue;
+      for (size_t k = memory ? 1 : 0; k < inst.args.size(); ++k) data_.insert(inst.args[k]);
+    }
+  }
+
+  void widen(Type type) {
+    if (type != Type::kI1 && type != Type::kVoid) {
+      survey_.widest = std::max(survey_.widest, kir::bits(type));
+    }
+  }
+
+  void count_carried(const kir::CarriedVar& carried) {
+    if (!is_varying(carried.param)) return;
+    ++survey_.carried;
+    widen(carried.param->type);
+  }
+
+  void count(const Inst& inst) {
+    if (inst.loop) {
+      for (const kir::CarriedVar& carried : inst.loop->carried) count_carried(carried);
+      return;
+    }
+    if (touches_memory(inst.op)) count_memory(inst);
+    if (!is_varying(const_cast<Inst*>(&inst)) && inst.op != Op::kStore) return;
+    survey_.work += weight(inst.op);
+    bool wide_address = inst.type == Type::kI64 && (inst.op != Op::kLoad || !data_.contains(&inst));
+    if (!wide_address) widen(inst.type);
+    if (inst.op == Op::kCmp || inst.op == Op::kFTrunc || inst.op == Op::kFToS ||
+        inst.op == Op::kFToU) {
+      if (inst.args[0]->type != Type::kI64) widen(inst.args[0]->type);
+    }
+  }
+
+  void count_memory(const Inst& inst) {
+    Spread spread = divergence_.of(inst.args[0]);
+    if (inst.op == Op::kPrefetch) return;
+    if (inst.op == Op::kStore) widen(inst.args[1]->type);
+    if (spread == Spread::kVarying ||
+        (spread != Spread::kUniform && size_of(kernel_.buffers[inst.buffer].dtype) < 4)) {
+      survey_.narrow_memory = true;
+    }
+  }
+
+  static int weight(Op op) {
+    switch (op) {
+      case Op::kDiv:
+      case Op::kSqrt:
+      case Op::kSDiv:
+      case Op::kUDiv:
+      case Op::kSRem:
+      case Op::kURem:
+        return 8;
+      case Op::kFTrunc:
+      case Op::kFToS:
+      case Op::kFToU:
+      case Op::kFMin:
+      case Op::kFMax:
+        return 3;
+      default:
+        return 1;
+    }
+  }
+
+  const Divergence& divergence_;
+  const kir::Kernel& kernel_;
+  std::unordered_set<const Inst*> data_;
+  Survey survey_;
+};
+
+int choose_interleave(const Survey& survey, int lanes, const Target& target) {
+  int interleave = survey.work <= 10 ? 4 : survey.work <= 60 ? 2 : 1;
+  // Values wider than a register already hold several.
+  int registers = std::max(1, lanes * survey.widest / target.vector_bits);
+  while (interleave > 1 && interleave * registers > 4) interleave /= 2;
+  int room = target.vector_regs * 3 / 4;
+  while (interleave > 1 && survey.carried * interleave * registers > room) interleave /= 2;
+  return interleave;
+}
+
+}  // namespace
+
+VectorPlan plan_vector_loop(const Inst& loop, const Divergence& divergence,
+                            const kir::Kernel& kernel, const Target& target) {
+  Survey survey = Surveyor(loop, divergence, kernel).result();
+  const kir::LoopSpec& spec = loop.loop->spec;
+  VectorPlan plan;
+  plan.lanes = target.vector_bits / survey.widest;
+
+  int64_t multiple = std::max<int64_t>(spec.multiple, 1);
+  const Inst* lo = loop.args[0];
+  const Inst* hi = loop.args[1];
+  if (lo->op == Op::kConst && hi->op == Op::kConst) {
+    plan.trip = std::max<int64_t>(0, hi->imm_int - lo->imm_int);
+    multiple = *plan.trip;
+    int64_t width = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, *plan.trip)));
+    plan.lanes = static_cast<int>(std::min<int64_t>(plan.lanes, width));
+  }
+  plan.interleave =
+      spec.interleave > 0 ? static_cast<int>(std::bit_floor(static_cast<unsigned>(spec.interleave)))
+                          : choose_interleave(survey, plan.lanes, target);
+  if (plan.trip) {
+    while (plan.interleave > 1 && plan.lanes * plan.interleave > *plan.trip) plan.interleave /= 2;
+  }
+  if (multiple % (int64_t{plan.lanes} * plan.interleave) == 0) {
+    plan.tail = VectorPlan::Tail::kNone;
+  } else if (multiple % plan.lanes == 0) {
+    plan.tail = VectorPlan::Tail::kVectors;
+  } else if (target.has_masks || (target.has_masks32 && !survey.narrow_memory)) {
+    plan.tail = VectorPlan::Tail::kMasked;
+  } else {
+    plan.tail = VectorPlan::Tail::kScalar;
+  }
+  return plan;
+}
+
+}  // namespace tenon::codegen
