@@ -25,13 +25,17 @@ std::string shown(const Token& token) {
   switch (token.kind) {
     case TokenKind::kEnd: return "the end of the text";
     case TokenKind::kString: return '"' + token.text + '"';
-    case TokenKind::kValue: return '%' + token.text;
+    case TokenKind::kValue: return value_spelling(token.text);
     case TokenKind::kSymbol: return '@' + token.text;
     default: return "'" + token.text + "'";
   }
 }
 
 }  // namespace
+
+std::string value_spelling(const std::string& name) {
+  return name.starts_with('"') ? fmt::format("%{}\"", name) : '%' + name;
+}
 
 Token Lexer::take() {
   Token token = std::move(token_);

@@ -31,6 +31,9 @@ struct Token {
   }
 };
 
+// A value's name as errors show it.
+std::string value_spelling(const std::string& name);
+
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) { advance(); }

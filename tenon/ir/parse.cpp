@@ -91,7 +91,7 @@ GraphPtr Parser::finish_graph(Graph graph, size_t offset, const std::vector<Tens
 
 void Parser::define(size_t offset, const std::string& name, Value value) {
   if (!values_.emplace(name, std::move(value)).second) {
-    lex_.fail_at(offset, fmt::format("%{} is defined above", name));
+    lex_.fail_at(offset, value_spelling(name) + " is defined above");
   }
 }
 
@@ -138,7 +138,7 @@ Value Parser::operand() {
   const Token token = lex_.expect(TokenKind::kValue, "a value");
   auto it = values_.find(token.text);
   if (it == values_.end()) {
-    lex_.fail_at(token.offset, fmt::format("%{} is not defined above", token.text));
+    lex_.fail_at(token.offset, value_spelling(token.text) + " is not defined above");
   }
   return it->second;
 }

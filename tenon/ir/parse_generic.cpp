@@ -125,7 +125,7 @@ std::vector<Value> Parser::generic_operands() {
     if (lex_.accept("#")) name += fmt::format("#{}", integer("a result's number"));
     auto it = values_.find(name);
     if (it == values_.end()) {
-      lex_.fail_at(token.offset, fmt::format("%{} is not defined above", name));
+      lex_.fail_at(token.offset, value_spelling(name) + " is not defined above");
     }
     list.push_back(it->second);
   }

@@ -55,10 +55,9 @@ Dim Parser::dim(const Token& token) {
     return *value;
   }
   try {
-    return Dim::parse(token.text).substitute([this](std::string_view symbol) -> std::optional<Dim> {
+    return Dim::parse(token.text, [this](std::string_view symbol) {
       auto it = ranges_.find(std::string(symbol));
-      if (it == ranges_.end()) return std::nullopt;
-      return Dim(symbol, it->second);
+      return it == ranges_.end() ? DimRange() : it->second;
     });
   } catch (const Error& error) {
     lex_.fail_at(token.offset, error.message());

@@ -40,6 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"tn.return %x", "read"},
         Refusal{"%0 = tn.t_plus %x, %y", "3:20: %y is not defined above"},
         Refusal{"%0 = tn.nothing %x", "3:6: unknown operation tn.nothing"},
+        Refusal{"%0 = tn.t_plus %x, %\"0\"", "3:20: %\"0\" is not defined above"},
         Refusal{"%0 = tn.t_plus %x", "3:1: t_plus: takes 2 operands, got 1 [t_plus_operands]"},
         Refusal{"%0 = tn.t_sum %x\n%1 = tn.t_plus %0, %x",
                 "4:1: t_plus: f32[] and f32[2] differ [t_plus_c1]"},
