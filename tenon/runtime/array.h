@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tenon/base/dtype.h"
@@ -24,6 +26,8 @@ class Array {
   // Memory owned elsewhere; `owner` is kept alive. `writable` false: a program may not update it.
   static Array borrow(DType dtype, std::vector<int64_t> dims, void* data,
                       std::shared_ptr<const void> owner, bool writable);
+  // A copy of `values`, whose elements are stored as `dtype` is (std::vector<uint8_t> for bool).
+  // Raises ValueError when count or element size differ.
   template <class T>
   static Array copy_of(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values);
 
@@ -59,5 +63,18 @@ class Array {
   std::shared_ptr<const void> owner_;
   bool writable_ = true;
 };
+
+template <class T>
+Array Array::copy_of(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values) {
+  static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>);
+  Array array = empty(dtype, std::move(dims));
+  if (values.size() * sizeof(T) != array.bytes()) {
+    throw ValueError(fmt::format("copy_of: {} takes {} bytes, got {}", array.describe(),
+                                 array.bytes(), values.size() * sizeof(T)),
+                     {.label = "copy_of_count"});
+  }
+  if (!values.empty()) std::memcpy(array.data_, values.data(), array.bytes());
+  return array;
+}
 
 }  // namespace tenon::runtime

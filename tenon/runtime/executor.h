@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/abi/kernel_abi.h"
 #include "tenon/abi/module.h"
 #include "tenon/runtime/array.h"
 
@@ -23,30 +24,42 @@ struct ArgumentSpec {
   bool writable = false;
 };
 
-// A module ready to run: code mapped, dims compiled, memory plan cached per set of sizes. Many
-// threads may call one Executor; each call has an arena of its own from a small free list.
+// A module ready to run: code mapped, dims compiled, memory plans cached per set of sizes. Many
+// threads may call one Executor; each call has an arena of its own from a small free list, and a
+// call of sizes seen before takes no lock.
 class Executor {
  public:
   // Picks the best image that this CPU runs (TENON_ISA forces a level: baseline, avx2, avx512).
-  // Raises UnsupportedError naming CPU and levels when none fits.
+  // Raises ValueError [module_check] for a module that is not well-formed, UnsupportedError naming
+  // CPU and levels when it has kernels and none of its images fits.
   Executor(std::shared_ptr<const abi::Module> module, std::vector<ArgumentSpec> arguments,
            EvalHook eval);
+  // With functions of this process in place of an image, one per kernel: for tests.
+  Executor(std::shared_ptr<const abi::Module> module, std::vector<ArgumentSpec> arguments,
+           EvalHook eval, std::vector<abi::KernelFn> kernels);
   ~Executor();
 
+  // True when one of the module's images runs on this CPU, or it has no kernels.
+  static bool fits(const abi::Module& module);
+
   // Runs `setup` on the externals (in the module's order); needed once before the first call when
-  // the module has externals. Raises on dtype or shape misfit, naming the external.
+  // the module has externals, and never while calls run. Keeps the externals' memory where setup
+  // passes it on. Raises ValueError on dtype or shape misfit, naming the external.
   void bind(std::span<const Array> externals);
   bool bound() const;
 
   // `arguments` already agree in dtype, rank and static dims with the specs; here names are bound
   // and compared ("argument y: dim n is 4, but argument x has n = 3" [argument_dim]), ranges and
-  // divisors checked, overlap of writable arguments with others resolved (the other one is copied
-  // first). Returns the results in fresh memory; updates are written into the writable arguments.
+  // divisors checked, overlap of writable arguments with others resolved: a read-only one is copied
+  // first, two writable ones raise ValueError [argument_overlap]. Returns the results in fresh
+  // memory; updates are written into the writable arguments. A failed check of a kernel raises
+  // IndexError or ValueError naming the operation; writable arguments may then hold a part of the
+  // updates.
   std::vector<Array> call(std::span<const Array> arguments) const;
 
-  // For explain(): arena bytes for given arguments, steps with their slots and sizes.
+  // For explain(): arena bytes for given arguments, intermediates with their places and sizes.
   std::string describe_plan(std::span<const Array> arguments) const;
-  const std::string& level() const;  // of the image in use
+  const std::string& level() const;  // of the image in use; empty without kernels
 
  private:
   struct Impl;

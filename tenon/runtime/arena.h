@@ -1,0 +1,23 @@
+// Where intermediates stand in the arena.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tenon::runtime {
+
+// Memory that is needed while steps first … last (inclusive) run.
+struct Interval {
+  uint32_t first = 0;
+  uint32_t last = 0;
+  size_t bytes = 0;
+  size_t offset = 0;  // the answer: a multiple of 64
+};
+
+// Gives every interval its offset so that intervals alive at one step do not overlap; returns the
+// size of the arena. First fit, in two orders (by size, by time); the smaller arena wins.
+// Raises ValueError when the sum of sizes passes 2^62.
+size_t place(std::vector<Interval>& intervals);
+
+}  // namespace tenon::runtime

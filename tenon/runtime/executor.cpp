@@ -1,0 +1,301 @@
+#include "tenon/runtime/executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <mutex>
+
+#include "tenon/base/error.h"
+#include "tenon/runtime/allocator.h"
+#include "tenon/runtime/binding.h"
+#include "tenon/runtime/context.h"
+#include "tenon/runtime/cpu.h"
+#include "tenon/runtime/float_mode.h"
+#include "tenon/runtime/image.h"
+#include "tenon/runtime/module_check.h"
+#include "tenon/runtime/plan.h"
+#include "tenon/runtime/runner.h"
+
+namespace tenon::runtime {
+namespace {
+
+constexpr size_t kKeptPlans = 32;
+
+const abi::Image* best_image(const abi::Module& module) {
+  for (const std::string& level : usable_levels()) {
+    for (const abi::Image& image : module.images) {
+      if (image.level == level) return &image;
+    }
+  }
+  return nullptr;
+}
+
+// True when the bytes of a and b have an address in common.
+bool overlap(const Array& a, const Array& b) {
+  auto begin = [](const Array& x) { return reinterpret_cast<uintptr_t>(x.data()); };
+  return begin(a) < begin(b) + b.bytes() && begin(b) < begin(a) + a.bytes();
+}
+
+std::shared_ptr<const abi::Module> checked(std::shared_ptr<const abi::Module> module,
+                                           const std::vector<ArgumentSpec>& arguments) {
+  std::vector<bool> writable;
+  for (const ArgumentSpec& argument : arguments) writable.push_back(argument.writable);
+  check_module(*module, writable);
+  return module;
+}
+
+Array copy(const Array& from) {
+  Array to = Array::empty(from.dtype(), from.dims());
+  if (from.bytes() != 0) std::memcpy(to.mutable_data(), from.data(), from.bytes());
+  return to;
+}
+
+}  // namespace
+
+struct Executor::Impl {
+  std::shared_ptr<const abi::Module> module;
+  std::vector<ArgumentSpec> specs;
+  EvalHook eval;
+  SymbolTable symbols;
+  Binding binding;
+  Planner planner;
+  std::shared_ptr<const LoadedImage> image;
+  std::vector<abi::KernelFn> kernels;
+  std::string level;
+  std::vector<uint32_t> writable;  // positions of writable arguments
+  std::vector<Array> appended;     // to the arguments: externals, or what setup made of them
+  bool bound = false;
+  ContextList contexts;
+  std::mutex plans_mutex;
+  std::list<std::shared_ptr<const Plan>> plans;  // newest first
+
+  Impl(std::shared_ptr<const abi::Module> m, std::vector<ArgumentSpec> arguments, EvalHook hook)
+      : module(checked(std::move(m), arguments)),
+        specs(std::move(arguments)),
+        eval(std::move(hook)),
+        binding(entry().name, specs, symbols),
+        planner(module, symbols) {
+    size_t externals = module->setup == abi::Module::kNoProgram
+                           ? module->externals.size()
+                           : module->programs[module->setup].results;
+    for (uint32_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].writable) writable.push_back(i);
+    }
+    bound = externals == 0;
+  }
+
+  const abi::Program& entry() const { return module->programs[module->entry]; }
+
+  void load_image() {
+    if (module->kernels.empty()) return;
+    const abi::Image* best = best_image(*module);
+    if (best == nullptr) {
+      std::string levels;
+      for (const abi::Image& i : module->images) levels += (levels.empty() ? "" : ", ") + i.level;
+      throw UnsupportedError(fmt::format("{}: has code for {}, this CPU ({}) runs {}", entry().name,
+                                         levels.empty() ? "no level" : levels, cpu_info().model,
+                                         fmt::join(usable_levels(), ", ")),
+                             {.label = "cpu_level"});
+    }
+    image = LoadedImage::load(best->bytes);
+    for (uint64_t offset : best->offsets) kernels.push_back(image->function(offset));
+    level = best->level;
+  }
+
+  const Plan& plan_for(Context& context) {
+    auto& recent = context.recent;
+    for (size_t i = 0; i < recent.size() && recent[i]; ++i) {
+      if (recent[i]->symbols != context.symbols) continue;
+      if (i != 0) std::rotate(recent.begin(), recent.begin() + i, recent.begin() + i + 1);
+      return *recent[0];
+    }
+    std::rotate(recent.begin(), recent.end() - 1, recent.end());
+    recent[0] = shared_plan(context.symbols);
+    return *recent[0];
+  }
+
+  std::shared_ptr<const Plan> shared_plan(const std::vector<int64_t>& values) {
+    std::lock_guard lock(plans_mutex);
+    for (auto it = plans.begin(); it != plans.end(); ++it) {
+      if ((*it)->symbols != values) continue;
+      plans.splice(plans.begin(), plans, it);
+      return plans.front();
+    }
+    plans.push_front(planner.plan(module->entry, values));
+    if (plans.size() > kKeptPlans) plans.pop_back();
+    return plans.front();
+  }
+
+  void bind_symbols(std::span<const Array> arguments, Context& context) const {
+    static const std::vector<int64_t> machine = SymbolTable::machine_values();
+    context.symbols.assign(machine.begin(), machine.end());
+    binding.bind(arguments, context.symbols);
+  }
+
+  void take_arguments(std::span<const Array> arguments, Context& context) const {
+    context.arguments.assign(arguments.begin(), arguments.end());
+    for (uint32_t w : writable) {
+      for (uint32_t i = 0; i < arguments.size(); ++i) {
+        if (i == w || !overlap(arguments[i], arguments[w])) continue;
+        if (specs[i].writable) {
+          throw ValueError(
+              fmt::format("{}: writable arguments {} and {} share memory", entry().name,
+                          specs[std::min(i, w)].route, specs[std::max(i, w)].route),
+              {.label = "argument_overlap"});
+        }
+        context.arguments[i] = copy(arguments[i]);
+      }
+    }
+    context.arguments.insert(context.arguments.end(), appended.begin(), appended.end());
+  }
+
+  // Runs a program on `context.arguments`. Where `share` is set, a result that is the memory of an
+  // argument or constant is that array; else it is copied.
+  std::vector<Array> run(uint32_t index, const Plan& plan, Context& context, bool share) {
+    const abi::Program& program = module->programs[index];
+    const ProgramPlan& sizes = plan.programs[index];
+    size_t pointers = program.arguments + program.results;
+    if (context.pointers.size() < pointers + sizes.pointers) {
+      context.pointers.resize(pointers + sizes.pointers);
+    }
+    if (context.arena_bytes < sizes.frame || !context.arena) {
+      context.arena.reset();
+      context.arena = allocate(sizes.frame);
+      context.arena_bytes = sizes.frame;
+    }
+    void** interface = context.pointers.data();
+    for (uint32_t i = 0; i < program.arguments; ++i) {
+      const Array& argument = context.arguments[i];
+      check_internal(argument.bytes() == sizes.slots[i].bytes, "an argument has another size");
+      // Only steps that update a writable argument write here.
+      interface[i] = const_cast<void*>(argument.data());
+    }
+    std::vector<Array> results(program.results);
+    for (uint32_t i = 0; i < program.results; ++i) {
+      const abi::Slot& slot = program.slots[program.arguments + i];
+      interface[program.arguments + i] = nullptr;
+      if (slot.kind != abi::Slot::Kind::kResult) continue;
+      results[i] = Array::empty(slot.dtype, sizes.slots[program.arguments + i].dims);
+      interface[program.arguments + i] = results[i].mutable_data();
+    }
+    context.status = 0;
+    void** stack = interface + pointers;
+    FloatMode mode;
+    Runner(*module, kernels, eval, planner.symbols(), plan, &context.status)
+        .run(index, static_cast<std::byte*>(context.arena.get()), interface, stack);
+    for (uint32_t i = 0; i < program.results; ++i) {
+      if (!results[i].valid()) {
+        results[i] = aliased(program, sizes, program.arguments + i, context, stack, share);
+      }
+    }
+    return results;
+  }
+
+  Array aliased(const abi::Program& program, const ProgramPlan& sizes, abi::SlotId id,
+                const Context& context, void* const* stack, bool share) const {
+    const SlotPlan& slot = sizes.slots[id];
+    const abi::Slot& root = program.slots[slot.root];
+    DType dtype = program.slots[id].dtype;
+    if (share && root.kind == abi::Slot::Kind::kArgument) {
+      auto owner = std::make_shared<const Array>(context.arguments[root.ref]);
+      return Array::borrow(dtype, slot.dims, stack[id], owner, false);
+    }
+    if (share && root.kind == abi::Slot::Kind::kConstant) {
+      return Array::borrow(dtype, slot.dims, stack[id], module, false);
+    }
+    return copy(Array::borrow(dtype, slot.dims, stack[id], nullptr, false));
+  }
+};
+
+Executor::Executor(std::shared_ptr<const abi::Module> module, std::vector<ArgumentSpec> arguments,
+                   EvalHook eval)
+    : impl_(std::make_unique<Impl>(std::move(module), std::move(arguments), std::move(eval))) {
+  impl_->load_image();
+}
+
+Executor::Executor(std::shared_ptr<const abi::Module> module, std::vector<ArgumentSpec> arguments,
+                   EvalHook eval, std::vector<abi::KernelFn> kernels)
+    : impl_(std::make_unique<Impl>(std::move(module), std::move(arguments), std::move(eval))) {
+  check_internal(kernels.size() == impl_->module->kernels.size(), "one function per kernel");
+  impl_->kernels = std::move(kernels);
+}
+
+Executor::~Executor() = default;
+
+bool Executor::fits(const abi::Module& module) {
+  return module.kernels.empty() || best_image(module) != nullptr;
+}
+
+bool Executor::bound() const { return impl_->bound; }
+const std::string& Executor::level() const { return impl_->level; }
+
+void Executor::bind(std::span<const Array> externals) {
+  const abi::Module& module = *impl_->module;
+  std::vector<int64_t> machine = SymbolTable::machine_values();
+  if (externals.size() != module.externals.size()) {
+    throw ValueError(fmt::format("{}: expected {} externals, got {}", impl_->entry().name,
+                                 module.externals.size(), externals.size()),
+                     {.label = "external_count"});
+  }
+  for (size_t i = 0; i < externals.size(); ++i) {
+    const abi::External& wanted = module.externals[i];
+    std::vector<int64_t> dims;
+    for (abi::DimId id : wanted.dims) dims.push_back(impl_->planner.dim(id).eval(machine));
+    if (externals[i].dtype() != wanted.dtype || externals[i].dims() != dims) {
+      throw ValueError(
+          fmt::format("{}: external {}: expected {}, got {}", impl_->entry().name, wanted.name,
+                      describe(wanted.dtype, dims), externals[i].describe()),
+          {.label = "external_type"});
+    }
+  }
+  if (module.setup == abi::Module::kNoProgram) {
+    impl_->appended.assign(externals.begin(), externals.end());
+  } else {
+    Context context;
+    context.arguments.assign(externals.begin(), externals.end());
+    std::shared_ptr<const Plan> plan = impl_->planner.plan(module.setup, machine);
+    impl_->appended = impl_->run(module.setup, *plan, context, true);
+  }
+  impl_->bound = true;
+}
+
+std::vector<Array> Executor::call(std::span<const Array> arguments) const {
+  if (!impl_->bound) {
+    throw ValueError(fmt::format("{}: its externals are not bound", impl_->entry().name),
+                     {.label = "external_missing"});
+  }
+  check_internal(arguments.size() == impl_->specs.size(), "a call has another number of arguments");
+  std::unique_ptr<Context> context = impl_->contexts.take();
+  impl_->bind_symbols(arguments, *context);
+  const Plan& plan = impl_->plan_for(*context);
+  impl_->take_arguments(arguments, *context);
+  std::vector<Array> results = impl_->run(impl_->module->entry, plan, *context, false);
+  context->arguments.clear();
+  impl_->contexts.give(std::move(context));
+  return results;
+}
+
+std::string Executor::describe_plan(std::span<const Array> arguments) const {
+  Context context;
+  impl_->bind_symbols(arguments, context);
+  const Plan& plan = impl_->plan_for(context);
+  const abi::Module& module = *impl_->module;
+  std::string text;
+  for (size_t p = module.programs.size(); p-- > 0;) {
+    const ProgramPlan& sizes = plan.programs[p];
+    if (sizes.slots.empty() && p != module.entry) continue;
+    const abi::Program& program = module.programs[p];
+    text +=
+        fmt::format("{}: {} steps, arena {} B\n", program.name, program.steps.size(), sizes.frame);
+    for (size_t i = 0; i < program.slots.size(); ++i) {
+      const abi::Slot& slot = program.slots[i];
+      if (slot.kind != abi::Slot::Kind::kTemp) continue;
+      text += fmt::format("  slot {}: {}, {} B at {}, steps {} to {}\n", i,
+                          describe(slot.dtype, sizes.slots[i].dims), sizes.slots[i].bytes,
+                          sizes.slots[i].offset, slot.first, slot.last);
+    }
+  }
+  return text;
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,77 @@
+#include "tenon/runtime/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tenon/base/error.h"
+
+namespace tenon::runtime {
+namespace {
+
+void expect_disjoint(const std::vector<Interval>& intervals, size_t size) {
+  for (size_t i = 0; i < intervals.size(); ++i) {
+    const Interval& a = intervals[i];
+    EXPECT_EQ(a.offset % 64, 0u);
+    EXPECT_LE(a.offset + a.bytes, size);
+    for (size_t k = 0; k < i; ++k) {
+      const Interval& b = intervals[k];
+      if (a.last < b.first || b.last < a.first || a.bytes == 0 || b.bytes == 0) continue;
+      EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
+          << i << " and " << k;
+    }
+  }
+}
+
+TEST(Arena, ChainNeedsTwoPlaces) {
+  std::vector<Interval> chain;
+  for (uint32_t i = 0; i < 10; ++i) chain.push_back({i, i + 1, 1000, 0});
+  EXPECT_EQ(place(chain), 2048u);
+  expect_disjoint(chain, 2048);
+}
+
+TEST(Arena, NothingAndEmpty) {
+  std::vector<Interval> none;
+  EXPECT_EQ(place(none), 0u);
+  std::vector<Interval> empty = {{0, 5, 0, 0}};
+  EXPECT_EQ(place(empty), 0u);
+}
+
+TEST(Arena, LargeOnesFirstWhereItHelps) {
+  // By time alone, 1 and 3 leave a hole too small for 2.
+  std::vector<Interval> intervals = {{0, 1, 64, 0}, {0, 9, 64, 0}, {2, 9, 128, 0}};
+  EXPECT_EQ(place(intervals), 192u);
+}
+
+TEST(Arena, RandomIntervals) {
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Interval> intervals;
+    for (int i = 0; i < 60; ++i) {
+      auto first = static_cast<uint32_t>(random() % 40);
+      intervals.push_back(
+          {first, first + static_cast<uint32_t>(random() % 10), random() % 5000, 0});
+    }
+    size_t size = place(intervals);
+    expect_disjoint(intervals, size);
+    size_t peak = 0;
+    for (uint32_t t = 0; t < 50; ++t) {
+      size_t alive = 0;
+      for (const Interval& i : intervals) {
+        if (i.first <= t && t <= i.last) alive += (i.bytes + 63) / 64 * 64;
+      }
+      peak = std::max(peak, alive);
+    }
+    EXPECT_LE(size, peak + peak / 2);
+  }
+}
+
+TEST(Arena, RefusesOverflow) {
+  std::vector<Interval> intervals = {{0, 1, size_t{1} << 62, 0}, {0, 1, size_t{1} << 62, 0}};
+  EXPECT_THROW(place(intervals), ValueError);
+}
+
+}  // namespace
+}  // namespace tenon::runtime
