@@ -11,8 +11,12 @@
 namespace tenon::runtime {
 
 const abi::RuntimeTable& runtime_table() {
-  static const abi::RuntimeTable table = {3, [](double a, double b) { return std::fmod(a, b); },
-                                          [](double a, double b) { return std::pow(a, b); }};
+  static const abi::RuntimeTable table = {
+      .size = sizeof(abi::RuntimeTable) / sizeof(void*),
+      .fmod = [](double a, double b) { return std::fmod(a, b); },
+      .pow = [](double a, double b) { return std::pow(a, b); },
+      .fma = [](double a, double b, double c) { return std::fma(a, b, c); },
+  };
   return table;
 }
 
