@@ -12,7 +12,8 @@
 #include "tenon/codegen/codegen.h"
 #include "tenon/compiler/kernel_cache.h"
 #include "tenon/compiler/source_digest.h"
-#include "tenon/ops/ops.h"
+#include "tenon/kir/expand_math.h"
+#include "tenon/ops/registry.h"
 #include "tenon/runtime/cpu.h"
 
 namespace tenon::compiler {
@@ -29,15 +30,32 @@ codegen::Isa isa_of_level(const std::string& level) {
                    {.hint = "levels are x86-64, x86-64-v3, x86-64-v4 and aarch64"});
 }
 
-// The digest of a kernel's code on a level, before it exists.
-Digest kernel_key(const kir::Kernel& kernel, const std::string& level) {
-  Hasher hasher;
-  hasher.update(kSourceDigest).update("\n").update(level).update("\n");
-  hasher.update(kir::print(kernel, /*canonical=*/true));
+// What a kernel's code depends on, but for the level.
+std::string key_text(const kir::Kernel& kernel) {
+  std::string text = kir::print(kernel, /*canonical=*/true);
   if (kernel.narrow != nullptr) {
-    hasher.update("\nnarrow\n").update(kir::print(*kernel.narrow, /*canonical=*/true));
+    text += "\nnarrow\n" + kir::print(*kernel.narrow, /*canonical=*/true);
   }
-  return hasher.finish();
+  return text;
+}
+
+Digest kernel_key(const std::string& text, const std::string& level) {
+  Hasher hasher;
+  return hasher.update(kSourceDigest).update("\n").update(level).update("\n").update(text).finish();
+}
+
+// A kernel on its way to code. Its mathematics is expanded when it is first compiled.
+struct Pending {
+  kir::Kernel* kernel;
+  std::string text;
+  bool expanded = false;
+};
+
+void expand(Pending& pending) {
+  if (pending.expanded) return;
+  kir::expand_math(*pending.kernel);
+  if (pending.kernel->narrow != nullptr) kir::expand_math(*pending.kernel->narrow);
+  pending.expanded = true;
 }
 
 // Runs `work(i)` for 0 ≤ i < count on as many threads as there are cores; the first exception is
@@ -71,22 +89,23 @@ void for_each_parallel(size_t count, const Work& work) {
 }
 
 // The code of every kernel for one level, each from a cache or compiled.
-std::vector<KernelCodePtr> kernel_code(const std::vector<kir::Kernel>& kernels,
-                                       const std::string& level, bool disk, int* from_cache) {
+std::vector<KernelCodePtr> kernel_code(std::vector<Pending>& kernels, const std::string& level,
+                                       bool disk, int* from_cache) {
   codegen::Options options;
   options.isa = isa_of_level(level);
   std::vector<Digest> keys(kernels.size());
   std::vector<KernelCodePtr> code(kernels.size());
   std::vector<size_t> missing;
   for (size_t i = 0; i < kernels.size(); ++i) {
-    keys[i] = kernel_key(kernels[i], level);
+    keys[i] = kernel_key(kernels[i].text, level);
     code[i] = find_kernel(keys[i], disk);
     if (code[i] == nullptr) missing.push_back(i);
   }
   *from_cache += static_cast<int>(kernels.size() - missing.size());
   for_each_parallel(missing.size(), [&](size_t m) {
     size_t i = missing[m];
-    const kir::Kernel* kernel = &kernels[i];
+    expand(kernels[i]);
+    const kir::Kernel* kernel = kernels[i].kernel;
     codegen::Image image = codegen::compile({&kernel, 1}, options);
     code[i] =
         std::make_shared<const KernelCode>(KernelCode{std::move(image.bytes), image.offsets.at(0)});
@@ -118,20 +137,20 @@ Compiled compile(const ir::GraphPtr& graph, const Options& options) {
   passes::Lowered lowered = passes::lower(graph, options.passes);
 
   Compiled result;
-  auto start = std::chrono::steady_clock::now();
-  if (!lowered.kernels.empty()) {
-    for (const std::string& level : levels) {
-      lowered.module.images.push_back(link(
-          level,
-          kernel_code(lowered.kernels, level, options.disk_cache, &result.kernels_from_cache)));
-    }
-  }
-  std::chrono::duration<double, std::milli> emit = std::chrono::steady_clock::now() - start;
   if (options.keep_kernel_text) {
     for (size_t i = 0; i < lowered.kernels.size(); ++i) {
       lowered.module.kernels[i].text = kir::print(lowered.kernels[i]);
     }
   }
+  auto start = std::chrono::steady_clock::now();
+  std::vector<Pending> pending;
+  for (kir::Kernel& kernel : lowered.kernels) pending.push_back({&kernel, key_text(kernel)});
+  for (const std::string& level : levels) {
+    if (pending.empty()) break;
+    lowered.module.images.push_back(
+        link(level, kernel_code(pending, level, options.disk_cache, &result.kernels_from_cache)));
+  }
+  std::chrono::duration<double, std::milli> emit = std::chrono::steady_clock::now() - start;
   result.module = std::make_shared<const abi::Module>(std::move(lowered.module));
   result.graph = graph;
   result.graphs = std::move(lowered.graphs);
