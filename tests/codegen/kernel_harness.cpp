@@ -2,8 +2,10 @@
 
 #include "kernel_harness.h"
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -142,6 +144,19 @@ Call run_image(const LoadedImage& image, size_t entry, const Call& call) {
 Call run_compiled(const kir::Kernel& kernel, const Call& call, Isa isa) {
   const kir::Kernel* one = &kernel;
   return run_image(LoadedImage(compile({&one, 1}, {.isa = isa})), 0, call);
+}
+
+void expect_like_reference(const kir::Kernel& kernel, const Call& call) {
+  for (Isa isa : runnable_isas()) {
+    Call expected = run_reference(kernel, call, isa != Isa::kBaseline);
+    Call got = run_compiled(kernel, call, isa);
+    EXPECT_EQ(got.status, expected.status) << kernel.name << " on " << name(isa);
+    for (size_t k = 0; k < call.buffers.size(); ++k) {
+      std::string what;
+      EXPECT_TRUE(same_values(kernel.buffers[k].dtype, got.buffers[k], expected.buffers[k], &what))
+          << kernel.name << " on " << name(isa) << ", buffer " << k << ": " << what;
+    }
+  }
 }
 
 bool same_values(DType dtype, const std::vector<std::byte>& a, const std::vector<std::byte>& b,

@@ -70,6 +70,10 @@ Call run_reference(const kir::Kernel& kernel, const Call& call, bool fused);
 Call run_image(const LoadedImage& image, size_t entry, const Call& call);
 Call run_compiled(const kir::Kernel& kernel, const Call& call, Isa isa);
 
+// Runs the kernel on every level that runs here and expects what the reference evaluator computes,
+// in all buffers and the status.
+void expect_like_reference(const kir::Kernel& kernel, const Call& call);
+
 template <class T>
 std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   auto view = std::as_bytes(std::span<const T>(values));
