@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-
 #include "kernel_harness.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
