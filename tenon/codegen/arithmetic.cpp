@@ -28,22 +28,19 @@ llvm::Type* Arithmetic::type(Type type, int lanes) const {
     element = int_type(kir::bits(type));
   }
   return lanes == 0 ? element
-                    : static_cast<llvm::Type*>(llvm::FixedVectorType::get(
-                          element, static_cast<unsigned>(lanes)));
+                    : static_cast<llvm::Type*>(
+                          llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes)));
 }
 
 llvm::Constant* Arithmetic::constant(const Inst& inst) const {
   llvm::Type* t = type(inst.type);
   switch (inst.type) {
     case Type::kF32:
-    case Type::kF64:
-      return llvm::ConstantFP::get(t, inst.imm_float);
-    case Type::kF16:
-      return llvm::ConstantInt::get(t, f16_from_double(inst.imm_float));
+    case Type::kF64: return llvm::ConstantFP::get(t, inst.imm_float);
+    case Type::kF16: return llvm::ConstantInt::get(t, f16_from_double(inst.imm_float));
     case Type::kBF16:
       return llvm::ConstantInt::get(t, bf16_from_float(static_cast<float>(inst.imm_float)));
-    default:
-      return llvm::ConstantInt::get(t, static_cast<uint64_t>(inst.imm_int), true);
+    default: return llvm::ConstantInt::get(t, static_cast<uint64_t>(inst.imm_int), true);
   }
 }
 
@@ -62,8 +59,8 @@ llvm::Value* Arithmetic::real(const Value* model, double value) {
 }
 
 llvm::Value* Arithmetic::bits_of(Value* x) {
-  return b_.CreateBitCast(
-      x, like(x, int_type(static_cast<int>(x->getType()->getScalarSizeInBits()))));
+  return b_.CreateBitCast(x,
+                          like(x, int_type(static_cast<int>(x->getType()->getScalarSizeInBits()))));
 }
 
 llvm::Value* Arithmetic::float_of(Value* x, llvm::Type* like_f) {
@@ -72,10 +69,8 @@ llvm::Value* Arithmetic::float_of(Value* x, llvm::Type* like_f) {
 
 llvm::Value* Arithmetic::emit(const Inst& inst, llvm::ArrayRef<Value*> args) {
   switch (inst.op) {
-    case Op::kCmp:
-      return compare(inst.pred, args[0], args[1]);
-    case Op::kSelect:
-      return b_.CreateSelect(args[0], args[1], args[2]);
+    case Op::kCmp: return compare(inst.pred, args[0], args[1]);
+    case Op::kSelect: return b_.CreateSelect(args[0], args[1], args[2]);
     case Op::kSExt:
     case Op::kZExt:
     case Op::kIntTrunc:
@@ -85,108 +80,72 @@ llvm::Value* Arithmetic::emit(const Inst& inst, llvm::ArrayRef<Value*> args) {
     case Op::kUToF:
     case Op::kFToS:
     case Op::kFToU:
-    case Op::kBitcast:
-      return convert(inst, args[0]);
-    default:
-      return kir::is_float(inst.type) ? emit_float(inst, args) : emit_int(inst, args);
+    case Op::kBitcast: return convert(inst, args[0]);
+    default: return kir::is_float(inst.type) ? emit_float(inst, args) : emit_int(inst, args);
   }
 }
 
 llvm::Value* Arithmetic::emit_float(const Inst& inst, llvm::ArrayRef<Value*> args) {
   switch (inst.op) {
-    case Op::kAdd:
-      return b_.CreateFAdd(args[0], args[1]);
-    case Op::kSub:
-      return b_.CreateFSub(args[0], args[1]);
-    case Op::kMul:
-      return b_.CreateFMul(args[0], args[1]);
-    case Op::kDiv:
-      return b_.CreateFDiv(args[0], args[1]);
-    case Op::kNeg:
-      return b_.CreateFNeg(args[0]);
-    case Op::kAbs:
-      return intrinsic(ids::fabs, args[0]);
-    case Op::kSqrt:
-      return intrinsic(ids::sqrt, args[0]);
-    case Op::kCopySign:
-      return intrinsic(ids::copysign, args[0], args[1]);
-    case Op::kFMin:
-      return intrinsic(ids::minimum, args[0], args[1]);
-    case Op::kFMax:
-      return intrinsic(ids::maximum, args[0], args[1]);
+    case Op::kAdd: return b_.CreateFAdd(args[0], args[1]);
+    case Op::kSub: return b_.CreateFSub(args[0], args[1]);
+    case Op::kMul: return b_.CreateFMul(args[0], args[1]);
+    case Op::kDiv: return b_.CreateFDiv(args[0], args[1]);
+    case Op::kNeg: return b_.CreateFNeg(args[0]);
+    case Op::kAbs: return intrinsic(ids::fabs, args[0]);
+    case Op::kSqrt: return intrinsic(ids::sqrt, args[0]);
+    case Op::kCopySign: return intrinsic(ids::copysign, args[0], args[1]);
+    case Op::kFMin: return intrinsic(ids::minimum, args[0], args[1]);
+    case Op::kFMax: return intrinsic(ids::maximum, args[0], args[1]);
     case Op::kFMinFast:
       return b_.CreateSelect(b_.CreateFCmpOLT(args[0], args[1]), args[0], args[1]);
     case Op::kFMaxFast:
       return b_.CreateSelect(b_.CreateFCmpOGT(args[0], args[1]), args[0], args[1]);
-    case Op::kFma:
-      return fma(args[0], args[1], args[2]);
+    case Op::kFma: return fma(args[0], args[1], args[2]);
     case Op::kMulAdd:
       if (target_.has_fma) return fma(args[0], args[1], args[2]);
       return b_.CreateFAdd(b_.CreateFMul(args[0], args[1]), args[2]);
     case Op::kFloor:
     case Op::kCeil:
     case Op::kTrunc:
-    case Op::kRint:
-      return round(inst.op, args[0]);
-    case Op::kCall:
-      return call_table(static_cast<int>(inst.imm_int), args);
-    default:
-      break;
+    case Op::kRint: return round(inst.op, args[0]);
+    case Op::kCall: return call_table(static_cast<int>(inst.imm_int), args);
+    default: break;
   }
-  throw InternalError(fmt::format("codegen: '{}' has no code for {}", name(inst.op),
-                                  kir::name(inst.type)));
+  throw InternalError(
+      fmt::format("codegen: '{}' has no code for {}", name(inst.op), kir::name(inst.type)));
 }
 
 llvm::Value* Arithmetic::emit_int(const Inst& inst, llvm::ArrayRef<Value*> args) {
   Value* a = args[0];
   Value* b = args.size() > 1 ? args[1] : nullptr;
   switch (inst.op) {
-    case Op::kAdd:
-      return b_.CreateAdd(a, b);
-    case Op::kSub:
-      return b_.CreateSub(a, b);
-    case Op::kMul:
-      return b_.CreateMul(a, b);
-    case Op::kNeg:
-      return b_.CreateNeg(a);
-    case Op::kAbs:
-      return intrinsic(ids::abs, a, b_.getFalse());
+    case Op::kAdd: return b_.CreateAdd(a, b);
+    case Op::kSub: return b_.CreateSub(a, b);
+    case Op::kMul: return b_.CreateMul(a, b);
+    case Op::kNeg: return b_.CreateNeg(a);
+    case Op::kAbs: return intrinsic(ids::abs, a, b_.getFalse());
     case Op::kSDiv:
     case Op::kUDiv:
     case Op::kSRem:
-    case Op::kURem:
-      return divide(inst.op, a, b);
-    case Op::kSMin:
-      return intrinsic(ids::smin, a, b);
-    case Op::kSMax:
-      return intrinsic(ids::smax, a, b);
-    case Op::kUMin:
-      return intrinsic(ids::umin, a, b);
-    case Op::kUMax:
-      return intrinsic(ids::umax, a, b);
-    case Op::kAnd:
-      return b_.CreateAnd(a, b);
-    case Op::kOr:
-      return b_.CreateOr(a, b);
-    case Op::kXor:
-      return b_.CreateXor(a, b);
-    case Op::kShl:
-      return b_.CreateShl(a, b);
-    case Op::kLShr:
-      return b_.CreateLShr(a, b);
-    case Op::kAShr:
-      return b_.CreateAShr(a, b);
-    case Op::kUMulHi:
-      return multiply_high(a, b);
-    case Op::kPopCount:
-      return intrinsic(ids::ctpop, a);
-    case Op::kClz:
-      return intrinsic(ids::ctlz, a, b_.getFalse());
-    default:
-      break;
+    case Op::kURem: return divide(inst.op, a, b);
+    case Op::kSMin: return intrinsic(ids::smin, a, b);
+    case Op::kSMax: return intrinsic(ids::smax, a, b);
+    case Op::kUMin: return intrinsic(ids::umin, a, b);
+    case Op::kUMax: return intrinsic(ids::umax, a, b);
+    case Op::kAnd: return b_.CreateAnd(a, b);
+    case Op::kOr: return b_.CreateOr(a, b);
+    case Op::kXor: return b_.CreateXor(a, b);
+    case Op::kShl: return b_.CreateShl(a, b);
+    case Op::kLShr: return b_.CreateLShr(a, b);
+    case Op::kAShr: return b_.CreateAShr(a, b);
+    case Op::kUMulHi: return multiply_high(a, b);
+    case Op::kPopCount: return intrinsic(ids::ctpop, a);
+    case Op::kClz: return intrinsic(ids::ctlz, a, b_.getFalse());
+    default: break;
   }
-  throw InternalError(fmt::format("codegen: '{}' has no code for {}", name(inst.op),
-                                  kir::name(inst.type)));
+  throw InternalError(
+      fmt::format("codegen: '{}' has no code for {}", name(inst.op), kir::name(inst.type)));
 }
 
 // Vectors have no integer division. Quotients of up to 32 bits are exact through floats with room:
@@ -205,8 +164,8 @@ llvm::Value* Arithmetic::divide(Op op, Value* a, Value* b) {
     return is_signed ? b_.CreateSIToFP(x, real) : b_.CreateUIToFP(x, real);
   };
   Value* ratio = b_.CreateFDiv(widen(a), widen(b));
-  Value* quotient = is_signed ? b_.CreateFPToSI(ratio, a->getType())
-                              : b_.CreateFPToUI(ratio, a->getType());
+  Value* quotient =
+      is_signed ? b_.CreateFPToSI(ratio, a->getType()) : b_.CreateFPToUI(ratio, a->getType());
   return wants_quotient ? quotient : b_.CreateSub(a, b_.CreateMul(quotient, b));
 }
 
@@ -240,8 +199,8 @@ llvm::Value* Arithmetic::compare(Pred pred, Value* a, Value* b) {
     case Pred::kUno: p = P::FCMP_UNO; break;
   }
   if (P::isFPPredicate(p) != is_real) {
-    throw InternalError(fmt::format("codegen: cmp: predicate '{}' does not fit its operands",
-                                    name(pred)));
+    throw InternalError(
+        fmt::format("codegen: cmp: predicate '{}' does not fit its operands", name(pred)));
   }
   return b_.CreateCmp(p, a, b);
 }
@@ -313,8 +272,8 @@ llvm::Constant* Arithmetic::neutral(Combine combine, Type kind) const {
       default: break;
     }
   }
-  throw InternalError(fmt::format("codegen: combine '{}' does not fit {}", name(combine),
-                                  kir::name(kind)));
+  throw InternalError(
+      fmt::format("codegen: combine '{}' does not fit {}", name(combine), kir::name(kind)));
 }
 
 }  // namespace tenon::codegen

@@ -18,21 +18,14 @@ llvm::Value* Arithmetic::convert(const Inst& inst, Value* x) {
   Type to = inst.type;
   llvm::Type* result = like(x, type(to));
   switch (inst.op) {
-    case Op::kSExt:
-      return b_.CreateSExt(x, result);
-    case Op::kZExt:
-      return b_.CreateZExt(x, result);
-    case Op::kIntTrunc:
-      return b_.CreateTrunc(x, result);
-    case Op::kBitcast:
-      return b_.CreateBitCast(x, result);
-    case Op::kFExt:
-      return extend_float(x, from, to);
-    case Op::kFTrunc:
-      return truncate_float(x, from, to);
+    case Op::kSExt: return b_.CreateSExt(x, result);
+    case Op::kZExt: return b_.CreateZExt(x, result);
+    case Op::kIntTrunc: return b_.CreateTrunc(x, result);
+    case Op::kBitcast: return b_.CreateBitCast(x, result);
+    case Op::kFExt: return extend_float(x, from, to);
+    case Op::kFTrunc: return truncate_float(x, from, to);
     case Op::kSToF:
-    case Op::kUToF:
-      return int_to_float(x, inst.op == Op::kSToF, to);
+    case Op::kUToF: return int_to_float(x, inst.op == Op::kSToF, to);
     default: {
       bool is_half = from == Type::kF16 || from == Type::kBF16;
       if (is_half) x = extend_float(x, from, Type::kF32);
@@ -83,8 +76,7 @@ llvm::Value* Arithmetic::half_to_float(Value* x) {
   Value* special = b_.CreateOr(shifted, integer(x, 32, 0x7f800000));
   Value* is_special = b_.CreateICmpUGE(size, integer(x, 32, 0x7c00));
   Value* sign = b_.CreateShl(b_.CreateAnd(bits, integer(x, 32, 0x8000)), integer(x, 32, 16));
-  return float_of(b_.CreateOr(b_.CreateSelect(is_special, special, scaled), sign),
-                  b_.getFloatTy());
+  return float_of(b_.CreateOr(b_.CreateSelect(is_special, special, scaled), sign), b_.getFloatTy());
 }
 
 llvm::Value* Arithmetic::float_to_half(Value* x) {
@@ -94,15 +86,15 @@ llvm::Value* Arithmetic::float_to_half(Value* x) {
   // Normal results: rebias by 112, round at bit 13. Carries run into the exponent, up to infinity.
   Value* lowest = b_.CreateAnd(b_.CreateLShr(size, integer(x, 32, 13)), integer(x, 32, 1));
   Value* bias = integer(x, 32, 0xfff - (uint64_t{112} << 23));
-  Value* normal = b_.CreateLShr(b_.CreateAdd(b_.CreateAdd(size, bias), lowest),
-                                integer(x, 32, 13));
+  Value* normal = b_.CreateLShr(b_.CreateAdd(b_.CreateAdd(size, bias), lowest), integer(x, 32, 13));
   // Subnormal results: the last place of 0.5f is 2^-24, that of a subnormal half.
   Value* half = real(x, 0.5);
   Value* sum = b_.CreateFAdd(float_of(size, b_.getFloatTy()), half);
   Value* small = b_.CreateSub(bits_of(sum), integer(x, 32, 0x3f000000));
   Value* payload = b_.CreateAnd(b_.CreateLShr(size, integer(x, 32, 13)), integer(x, 32, 0x3ff));
   Value* nan = b_.CreateOr(payload, integer(x, 32, 0x7e00));
-  Value* result = b_.CreateSelect(b_.CreateICmpULT(size, integer(x, 32, 0x38800000)), small, normal);
+  Value* result =
+      b_.CreateSelect(b_.CreateICmpULT(size, integer(x, 32, 0x38800000)), small, normal);
   result = b_.CreateSelect(b_.CreateICmpUGE(size, integer(x, 32, 0x47800000)),
                            integer(x, 32, 0x7c00), result);
   result = b_.CreateSelect(b_.CreateICmpUGT(size, integer(x, 32, 0x7f800000)), nan, result);

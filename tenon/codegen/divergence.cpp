@@ -36,8 +36,7 @@ void Divergence::visit(const kir::Block& block) {
 
 void Divergence::visit_loop(const Inst& inst) {
   for (const kir::CarriedVar& carried : inst.loop->carried) {
-    bool uniform =
-        of(carried.init) == Spread::kUniform && of(carried.next) == Spread::kUniform;
+    bool uniform = of(carried.init) == Spread::kUniform && of(carried.next) == Spread::kUniform;
     if (uniform) continue;
     raise(carried.param, Spread::kVarying);
     raise(carried.result, Spread::kVarying);
@@ -57,16 +56,13 @@ Spread Divergence::result(const Inst& inst) const {
     case Op::kAdd:
     case Op::kSub:
     case Op::kNeg:
-    case Op::kIntTrunc:
-      return inst.type == kir::Type::kI1 ? Spread::kVarying : Spread::kAffine;
+    case Op::kIntTrunc: return inst.type == kir::Type::kI1 ? Spread::kVarying : Spread::kAffine;
     case Op::kMul:
       return of(inst.args[0]) == Spread::kUniform || of(inst.args[1]) == Spread::kUniform
                  ? Spread::kAffine
                  : Spread::kVarying;
-    case Op::kShl:
-      return of(inst.args[1]) == Spread::kUniform ? Spread::kAffine : Spread::kVarying;
-    default:
-      return Spread::kVarying;
+    case Op::kShl: return of(inst.args[1]) == Spread::kUniform ? Spread::kAffine : Spread::kVarying;
+    default: return Spread::kVarying;
   }
 }
 

@@ -77,17 +77,19 @@ void Emitter::emit_serial_loop(const Inst& inst) {
 
   Values init;
   for (const CarriedVar& carried : loop.carried) flatten(carried, carried.init, init);
-  Values results = counted_loop(
-      uniform(inst.args[0], "the loop bound"), uniform(inst.args[1], "the loop bound"),
-      loop.spec.step, init, [&](Value* var, const Values& values) {
-        set_uniform(loop.var, var);
-        size_t at = 0;
-        for (const CarriedVar& carried : loop.carried) unflatten(carried, carried.param, values, at);
-        emit_block(loop.body);
-        Values next;
-        for (const CarriedVar& carried : loop.carried) flatten(carried, carried.next, next);
-        return next;
-      });
+  Values results =
+      counted_loop(uniform(inst.args[0], "the loop bound"), uniform(inst.args[1], "the loop bound"),
+                   loop.spec.step, init, [&](Value* var, const Values& values) {
+                     set_uniform(loop.var, var);
+                     size_t at = 0;
+                     for (const CarriedVar& carried : loop.carried)
+                       unflatten(carried, carried.param, values, at);
+                     emit_block(loop.body);
+                     Values next;
+                     for (const CarriedVar& carried : loop.carried)
+                       flatten(carried, carried.next, next);
+                     return next;
+                   });
   size_t at = 0;
   for (const CarriedVar& carried : loop.carried) unflatten(carried, carried.result, results, at);
 }
@@ -112,8 +114,8 @@ void Emitter::emit_vector_loop(const Inst& inst) {
       if (plan.tail == VectorPlan::Tail::kNone) {
         reached = hi;
       } else {
-        Value* span = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(hi, lo),
-                                               index(0));
+        Value* span =
+            b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(hi, lo), index(0));
         reached = b_.CreateAdd(lo, b_.CreateAnd(span, index(-block)));
       }
       state = vector_section(inst, lo, reached, state, false);
@@ -243,13 +245,13 @@ Emitter::Values Emitter::fold_lanes(const kir::Loop& loop, const Values& carried
 // Lane k is active when var + k < hi; at least lane 0 is.
 llvm::Value* Emitter::remaining_mask(Value* var, Value* hi) {
   auto lanes = static_cast<unsigned>(mode_.lanes);
-  Value* left = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateSub(hi, var),
-                                         index(mode_.lanes));
+  Value* left =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateSub(hi, var), index(mode_.lanes));
   if (target_.has_masks && lanes >= 8) {
     llvm::Type* word = b_.getIntNTy(lanes);
     Value* idle = b_.CreateSub(index(mode_.lanes), left);
-    Value* bits = b_.CreateLShr(llvm::ConstantInt::getAllOnesValue(word),
-                                b_.CreateTrunc(idle, word));
+    Value* bits =
+        b_.CreateLShr(llvm::ConstantInt::getAllOnesValue(word), b_.CreateTrunc(idle, word));
     return b_.CreateBitCast(bits, llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
   }
   llvm::Type* narrow = b_.getInt32Ty();

@@ -124,8 +124,8 @@ void Emitter::emit_load(const Inst& inst) {
 void Emitter::emit_load_if_uniform(const Inst& inst) {
   Value* condition = held(inst.args[1]).parts[0];
   Address address = address_of(inst);
-  bool is_uniform = address.index.spread == Spread::kUniform &&
-                    held(inst.args[2]).spread == Spread::kUniform;
+  bool is_uniform =
+      address.index.spread == Spread::kUniform && held(inst.args[2]).spread == Spread::kUniform;
   Values other = is_uniform ? held(inst.args[2]).parts : vectors(inst.args[2]);
   llvm::BasicBlock* before = b_.GetInsertBlock();
   auto* read = llvm::BasicBlock::Create(module_.getContext(), "read", function_);
@@ -169,8 +169,8 @@ Emitter::Held Emitter::load_uniform(const Address& address, const Values* predic
                                     const Values* other) {
   llvm::Type* element = memory_type(address.buffer);
   auto read = [&] {
-    Value* loaded = b_.CreateAlignedLoad(element, scalar_pointer(address, 0),
-                                         alignment(address.buffer));
+    Value* loaded =
+        b_.CreateAlignedLoad(element, scalar_pointer(address, 0), alignment(address.buffer));
     tag(llvm::cast<llvm::Instruction>(loaded), address.buffer);
     return from_memory(loaded, address.buffer);
   };
@@ -196,19 +196,18 @@ Emitter::Held Emitter::load_uniform(const Address& address, const Values* predic
 
 Emitter::Values Emitter::load_contiguous(const Address& address, bool reversed,
                                          const Values* predicate, const Values* other) {
-  auto* vector = llvm::FixedVectorType::get(memory_type(address.buffer),
-                                            static_cast<unsigned>(mode_.lanes));
+  auto* vector =
+      llvm::FixedVectorType::get(memory_type(address.buffer), static_cast<unsigned>(mode_.lanes));
   llvm::Align align = alignment(address.buffer);
   Values result;
   for (int part = 0; part < mode_.parts; ++part) {
     int64_t first = int64_t{part} * mode_.lanes;
-    Value* pointer =
-        scalar_pointer(address, reversed ? -(first + mode_.lanes - 1) : first);
+    Value* pointer = scalar_pointer(address, reversed ? -(first + mode_.lanes - 1) : first);
     Value* mask = lane_mask(predicate, part, reversed);
     llvm::Instruction* loaded = nullptr;
     if (mask) {
-      loaded = b_.CreateMaskedLoad(vector, pointer, align, mask,
-                                   llvm::Constant::getNullValue(vector));
+      loaded =
+          b_.CreateMaskedLoad(vector, pointer, align, mask, llvm::Constant::getNullValue(vector));
     } else {
       loaded = b_.CreateAlignedLoad(vector, pointer, align);
     }
@@ -225,8 +224,8 @@ Emitter::Values Emitter::load_contiguous(const Address& address, bool reversed,
 
 Emitter::Values Emitter::gather(const Address& address, const Values* predicate,
                                 const Values* other) {
-  auto* vector = llvm::FixedVectorType::get(memory_type(address.buffer),
-                                            static_cast<unsigned>(mode_.lanes));
+  auto* vector =
+      llvm::FixedVectorType::get(memory_type(address.buffer), static_cast<unsigned>(mode_.lanes));
   Values result;
   for (int part = 0; part < mode_.parts; ++part) {
     llvm::Instruction* loaded = b_.CreateMaskedGather(
@@ -310,12 +309,12 @@ void Emitter::store_contiguous(const Address& address, bool reversed, Values val
 void Emitter::store_streaming(const Address& address, const Values& values) {
   wrote_past_caches_ = true;
   llvm::LLVMContext& context = module_.getContext();
-  auto bytes = std::min<uint64_t>(
-      values[0]->getType()->getPrimitiveSizeInBits().getFixedValue() / 8,
-      static_cast<uint64_t>(target_.vector_bits) / 8);
+  auto bytes =
+      std::min<uint64_t>(values[0]->getType()->getPrimitiveSizeInBits().getFixedValue() / 8,
+                         static_cast<uint64_t>(target_.vector_bits) / 8);
   Value* where = b_.CreatePtrToInt(scalar_pointer(address, 0), b_.getInt64Ty());
-  Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(where, index(static_cast<int64_t>(bytes) - 1)),
-                                      index(0));
+  Value* is_aligned =
+      b_.CreateICmpEQ(b_.CreateAnd(where, index(static_cast<int64_t>(bytes) - 1)), index(0));
   auto* past = llvm::BasicBlock::Create(context, "stream", function_);
   auto* plain = llvm::BasicBlock::Create(context, "plain", function_);
   auto* next = llvm::BasicBlock::Create(context, "stored", function_);

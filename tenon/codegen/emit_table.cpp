@@ -13,13 +13,12 @@ namespace ids = llvm::Intrinsic;
 // Entries first … first + count, the last one repeated beyond the table's end.
 llvm::Constant* Emitter::table_slice(const kir::Table& table, size_t first, size_t count) const {
   llvm::Type* element = arithmetic_.type(table.type);
-  llvm::Type* word = llvm::Type::getIntNTy(module_.getContext(),
-                                           static_cast<unsigned>(kir::bits(table.type)));
+  llvm::Type* word =
+      llvm::Type::getIntNTy(module_.getContext(), static_cast<unsigned>(kir::bits(table.type)));
   llvm::SmallVector<llvm::Constant*, 64> entries;
   for (size_t k = first; k < first + count; ++k) {
     uint64_t bits = table.bits[std::min(k, table.bits.size() - 1)];
-    entries.push_back(
-        llvm::ConstantExpr::getBitCast(llvm::ConstantInt::get(word, bits), element));
+    entries.push_back(llvm::ConstantExpr::getBitCast(llvm::ConstantInt::get(word, bits), element));
   }
   return llvm::ConstantVector::get(entries);
 }
@@ -42,8 +41,8 @@ llvm::GlobalVariable* Emitter::table_global(size_t position) {
 void Emitter::emit_table(const Inst& inst) {
   auto position = static_cast<size_t>(inst.imm_int);
   if (position >= kernel_.tables.size() || kernel_.tables[position].bits.empty()) {
-    throw InternalError(fmt::format("codegen: kernel {}: table {} does not exist", kernel_.name,
-                                    inst.imm_int));
+    throw InternalError(
+        fmt::format("codegen: kernel {}: table {} does not exist", kernel_.name, inst.imm_int));
   }
   const kir::Table& table = kernel_.tables[position];
   auto* self = const_cast<Inst*>(&inst);

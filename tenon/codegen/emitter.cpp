@@ -29,10 +29,9 @@ void Emitter::emit(const std::string& function_name) {
 
 void Emitter::begin_function(const std::string& name) {
   llvm::Type* pointer = b_.getPtrTy();
-  auto* signature = llvm::FunctionType::get(
-      b_.getVoidTy(), {pointer, b_.getInt64Ty(), b_.getInt64Ty()}, false);
-  function_ =
-      llvm::Function::Create(signature, llvm::GlobalValue::ExternalLinkage, name, module_);
+  auto* signature =
+      llvm::FunctionType::get(b_.getVoidTy(), {pointer, b_.getInt64Ty(), b_.getInt64Ty()}, false);
+  function_ = llvm::Function::Create(signature, llvm::GlobalValue::ExternalLinkage, name, module_);
   function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("no-builtins");
@@ -45,9 +44,9 @@ void Emitter::begin_function(const std::string& name) {
   end_ = function_->getArg(2);
 
   auto field = [&](Value* base, int64_t k, llvm::Type* type) {
-    return b_.CreateAlignedLoad(type, b_.CreateConstGEP1_64(b_.getInt64Ty(), base,
-                                                            static_cast<uint64_t>(k)),
-                                llvm::Align(8));
+    return b_.CreateAlignedLoad(
+        type, b_.CreateConstGEP1_64(b_.getInt64Ty(), base, static_cast<uint64_t>(k)),
+        llvm::Align(8));
   };
   Value* pointers = field(args, 0, pointer);
   Value* dims = field(args, 1, pointer);
@@ -69,8 +68,10 @@ void Emitter::begin_function(const std::string& name) {
     } else {
       auto found = std::find(kernel_.dims.begin(), kernel_.dims.end(), buffer.offset);
       if (found == kernel_.dims.end()) {
-        throw InternalError(fmt::format("codegen: scratch buffer {} lies at {}, which is not among "
-                                        "the kernel's dims", buffer.name, buffer.offset.str()));
+        throw InternalError(
+            fmt::format("codegen: scratch buffer {} lies at {}, which is not among "
+                        "the kernel's dims",
+                        buffer.name, buffer.offset.str()));
       }
       offset = dims_[static_cast<size_t>(found - kernel_.dims.begin())];
     }
@@ -105,44 +106,32 @@ void Emitter::emit_block(const kir::Block& block) {
 void Emitter::emit_inst(const Inst& inst) {
   auto* self = const_cast<Inst*>(&inst);
   switch (inst.op) {
-    case Op::kConst:
-      return set_uniform(self, arithmetic_.constant(inst));
-    case Op::kDimArg:
-      return set_uniform(self, dims_[static_cast<size_t>(inst.imm_int)]);
-    case Op::kBegin:
-      return set_uniform(self, begin_);
-    case Op::kEnd:
-      return set_uniform(self, end_);
+    case Op::kConst: return set_uniform(self, arithmetic_.constant(inst));
+    case Op::kDimArg: return set_uniform(self, dims_[static_cast<size_t>(inst.imm_int)]);
+    case Op::kBegin: return set_uniform(self, begin_);
+    case Op::kEnd: return set_uniform(self, end_);
     case Op::kLoopVar:
     case Op::kCarried:
-    case Op::kLoopResult:
-      return;  // held since their loop was emitted
-    case Op::kLoad:
-      return emit_load(inst);
-    case Op::kStore:
-      return emit_store(inst);
-    case Op::kPrefetch:
-      return emit_prefetch(inst);
-    case Op::kCheck:
-      return emit_check(inst);
-    case Op::kAny:
-      return emit_any(inst);
-    case Op::kTable:
-      return emit_table(inst);
-    case Op::kFor:
-      return emit_for(inst);
-    case Op::kIf:
-      return emit_if(inst);
-    default:
-      return emit_pure(inst);
+    case Op::kLoopResult: return;  // held since their loop was emitted
+    case Op::kLoad: return emit_load(inst);
+    case Op::kStore: return emit_store(inst);
+    case Op::kPrefetch: return emit_prefetch(inst);
+    case Op::kCheck: return emit_check(inst);
+    case Op::kAny: return emit_any(inst);
+    case Op::kTable: return emit_table(inst);
+    case Op::kFor: return emit_for(inst);
+    case Op::kIf: return emit_if(inst);
+    default: return emit_pure(inst);
   }
 }
 
 const Emitter::Held& Emitter::held(kir::Val value) const {
   auto found = held_.find(value);
   if (found == held_.end()) {
-    throw InternalError(fmt::format("codegen: kernel {}: value %{} ({}) is used before it is "
-                                    "computed", kernel_.name, value->id, name(value->op)));
+    throw InternalError(
+        fmt::format("codegen: kernel {}: value %{} ({}) is used before it is "
+                    "computed",
+                    kernel_.name, value->id, name(value->op)));
   }
   return found->second;
 }
@@ -158,8 +147,10 @@ void Emitter::set_varying(kir::Val value, Values parts) {
 llvm::Value* Emitter::uniform(kir::Val value, const char* what) const {
   const Held& h = held(value);
   if (h.spread != Spread::kUniform) {
-    throw InternalError(fmt::format("codegen: kernel {}: {} %{} differs between the lanes of a "
-                                    "vector loop", kernel_.name, what, value->id));
+    throw InternalError(
+        fmt::format("codegen: kernel {}: {} %{} differs between the lanes of a "
+                    "vector loop",
+                    kernel_.name, what, value->id));
   }
   return h.parts[0];
 }
@@ -198,9 +189,8 @@ Emitter::Values Emitter::vectors(const Held& h) {
 
 void Emitter::emit_pure(const Inst& inst) {
   auto* self = const_cast<Inst*>(&inst);
-  bool is_uniform = std::all_of(inst.args.begin(), inst.args.end(), [&](kir::Val arg) {
-    return held(arg).spread == Spread::kUniform;
-  });
+  bool is_uniform = std::all_of(inst.args.begin(), inst.args.end(),
+                                [&](kir::Val arg) { return held(arg).spread == Spread::kUniform; });
   if (is_uniform) {
     Values args;
     for (kir::Val arg : inst.args) args.push_back(held(arg).parts[0]);
@@ -209,8 +199,8 @@ void Emitter::emit_pure(const Inst& inst) {
   if (emit_affine(inst)) return;
   std::vector<Values> args;
   for (kir::Val arg : inst.args) args.push_back(vectors(arg));
-  bool divides = inst.op == Op::kSDiv || inst.op == Op::kUDiv || inst.op == Op::kSRem ||
-                 inst.op == Op::kURem;
+  bool divides =
+      inst.op == Op::kSDiv || inst.op == Op::kUDiv || inst.op == Op::kSRem || inst.op == Op::kURem;
   Values result;
   for (size_t part = 0; part < static_cast<size_t>(mode_.parts); ++part) {
     Values operands;

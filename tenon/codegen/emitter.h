@@ -37,7 +37,7 @@ class Emitter {
 
   // The shape of the code being emitted: scalar outside vector loops and in scalar remainders.
   struct Mode {
-    int lanes = 0;                           // 0: scalar
+    int lanes = 0;  // 0: scalar
     int parts = 1;
     Value* mask = nullptr;                   // active lanes; null: all. Only with one part
     const Divergence* divergence = nullptr;  // of the vector loop around

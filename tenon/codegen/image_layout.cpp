@@ -136,14 +136,11 @@ class Layout {
   bool apply_x86(uint64_t kind, uint64_t place, int64_t target) {
     switch (kind) {
       case elf::R_X86_64_PC32:
-      case elf::R_X86_64_PLT32:
-        write_relative(place, target);
-        return true;
+      case elf::R_X86_64_PLT32: write_relative(place, target); return true;
       case elf::R_X86_64_PC64:
         write<uint64_t>(place, static_cast<uint64_t>(target) - place);
         return true;
-      default:
-        return false;
+      default: return false;
     }
   }
 
@@ -162,12 +159,8 @@ class Layout {
   bool apply_arm(uint64_t kind, uint64_t place, int64_t target) {
     int64_t delta = target - static_cast<int64_t>(place);
     switch (kind) {
-      case elf::R_AARCH64_PREL32:
-        write_relative(place, target);
-        return true;
-      case elf::R_AARCH64_PREL64:
-        write<uint64_t>(place, static_cast<uint64_t>(delta));
-        return true;
+      case elf::R_AARCH64_PREL32: write_relative(place, target); return true;
+      case elf::R_AARCH64_PREL64: write<uint64_t>(place, static_cast<uint64_t>(delta)); return true;
       case elf::R_AARCH64_CALL26:
       case elf::R_AARCH64_JUMP26:
         if (!fits(delta, 28)) fail("a branch does not reach");
@@ -177,27 +170,17 @@ class Layout {
         int64_t pages = (target >> 12) - (static_cast<int64_t>(place) >> 12);
         if (!fits(pages, 21)) fail("a page address does not reach");
         auto bits = static_cast<uint32_t>(pages);
-        patch(place, (3u << 29) | (0x7ffffu << 5), ((bits & 3) << 29) | (((bits >> 2) & 0x7ffff) << 5));
+        patch(place, (3u << 29) | (0x7ffffu << 5),
+              ((bits & 3) << 29) | (((bits >> 2) & 0x7ffff) << 5));
         return true;
       }
       case elf::R_AARCH64_ADD_ABS_LO12_NC:
-      case elf::R_AARCH64_LDST8_ABS_LO12_NC:
-        patch_low12(place, target, 0);
-        return true;
-      case elf::R_AARCH64_LDST16_ABS_LO12_NC:
-        patch_low12(place, target, 1);
-        return true;
-      case elf::R_AARCH64_LDST32_ABS_LO12_NC:
-        patch_low12(place, target, 2);
-        return true;
-      case elf::R_AARCH64_LDST64_ABS_LO12_NC:
-        patch_low12(place, target, 3);
-        return true;
-      case elf::R_AARCH64_LDST128_ABS_LO12_NC:
-        patch_low12(place, target, 4);
-        return true;
-      default:
-        return false;
+      case elf::R_AARCH64_LDST8_ABS_LO12_NC: patch_low12(place, target, 0); return true;
+      case elf::R_AARCH64_LDST16_ABS_LO12_NC: patch_low12(place, target, 1); return true;
+      case elf::R_AARCH64_LDST32_ABS_LO12_NC: patch_low12(place, target, 2); return true;
+      case elf::R_AARCH64_LDST64_ABS_LO12_NC: patch_low12(place, target, 3); return true;
+      case elf::R_AARCH64_LDST128_ABS_LO12_NC: patch_low12(place, target, 4); return true;
+      default: return false;
     }
   }
 

@@ -32,16 +32,15 @@ llvm::Value* Arithmetic::fma_by_double(Value* a, Value* b, Value* c) {
   Value* addend = b_.CreateFPExt(c, wide);
   Value* sum = b_.CreateFAdd(product, addend);
   Value* part = b_.CreateFSub(sum, product);
-  Value* error = b_.CreateFAdd(b_.CreateFSub(product, b_.CreateFSub(sum, part)),
-                               b_.CreateFSub(addend, part));
+  Value* error =
+      b_.CreateFAdd(b_.CreateFSub(product, b_.CreateFSub(sum, part)), b_.CreateFSub(addend, part));
   Value* bits = bits_of(sum);
   Value* zero = llvm::ConstantFP::get(wide, 0.0);
   Value* inexact = b_.CreateFCmpONE(error, zero);
   Value* odd = b_.CreateTrunc(bits, like(a, b_.getInt1Ty()));
   // The neighbour towards the exact sum is one step up in magnitude when error and sum agree in
   // sign, else one step down.
-  Value* grows = b_.CreateICmpSGE(b_.CreateXor(bits, bits_of(error)),
-                                  integer(a, 64, 0));
+  Value* grows = b_.CreateICmpSGE(b_.CreateXor(bits, bits_of(error)), integer(a, 64, 0));
   Value* step = b_.CreateSelect(grows, integer(a, 64, 1), integer(a, 64, ~uint64_t{0}));
   Value* adjust = b_.CreateAnd(inexact, b_.CreateNot(odd));
   Value* rounded = b_.CreateSelect(adjust, b_.CreateAdd(bits, step), bits);
@@ -70,8 +69,8 @@ llvm::Value* Arithmetic::round(Op op, Value* x) {
     result = b_.CreateFSub(nearest, b_.CreateSelect(over, one, zero));
   } else if (op != Op::kRint) {
     Value* with_sign = intrinsic(ids::copysign, nearest, x);
-    Value* wrong = op == Op::kFloor ? b_.CreateFCmpOGT(with_sign, x)
-                                    : b_.CreateFCmpOLT(with_sign, x);
+    Value* wrong =
+        op == Op::kFloor ? b_.CreateFCmpOGT(with_sign, x) : b_.CreateFCmpOLT(with_sign, x);
     Value* fix = b_.CreateSelect(wrong, one, zero);
     result = op == Op::kFloor ? b_.CreateFSub(with_sign, fix) : b_.CreateFAdd(with_sign, fix);
   }

@@ -16,18 +16,53 @@ constexpr const char* kX86Triple = "x86_64-unknown-linux-gnu";
 
 // The tuning is that of a recent core; the instruction set is the level's alone.
 constexpr std::array<Target, 4> kTargets = {{
-    {.isa = Isa::kBaseline, .vector_bits = 128, .vector_regs = 16, .has_fma = false,
-     .has_f16c = false, .has_round = false, .has_masks = false, .has_masks32 = false,
-     .is_arm = false, .triple = kX86Triple, .cpu = "x86-64", .features = ""},
-    {.isa = Isa::kAvx2, .vector_bits = 256, .vector_regs = 16, .has_fma = true, .has_f16c = true,
-     .has_round = true, .has_masks = false, .has_masks32 = true, .is_arm = false,
-     .triple = kX86Triple, .cpu = "x86-64-v3", .features = ""},
-    {.isa = Isa::kAvx512, .vector_bits = 512, .vector_regs = 32, .has_fma = true,
-     .has_f16c = true, .has_round = true, .has_masks = true, .has_masks32 = true,
-     .is_arm = false, .triple = kX86Triple, .cpu = "x86-64-v4", .features = "-prefer-256-bit"},
-    {.isa = Isa::kNeon, .vector_bits = 128, .vector_regs = 32, .has_fma = true,
-     .has_f16c = true, .has_round = true, .has_masks = false, .has_masks32 = false,
-     .is_arm = true, .triple = "aarch64-unknown-linux-gnu", .cpu = "generic",
+    {.isa = Isa::kBaseline,
+     .vector_bits = 128,
+     .vector_regs = 16,
+     .has_fma = false,
+     .has_f16c = false,
+     .has_round = false,
+     .has_masks = false,
+     .has_masks32 = false,
+     .is_arm = false,
+     .triple = kX86Triple,
+     .cpu = "x86-64",
+     .features = ""},
+    {.isa = Isa::kAvx2,
+     .vector_bits = 256,
+     .vector_regs = 16,
+     .has_fma = true,
+     .has_f16c = true,
+     .has_round = true,
+     .has_masks = false,
+     .has_masks32 = true,
+     .is_arm = false,
+     .triple = kX86Triple,
+     .cpu = "x86-64-v3",
+     .features = ""},
+    {.isa = Isa::kAvx512,
+     .vector_bits = 512,
+     .vector_regs = 32,
+     .has_fma = true,
+     .has_f16c = true,
+     .has_round = true,
+     .has_masks = true,
+     .has_masks32 = true,
+     .is_arm = false,
+     .triple = kX86Triple,
+     .cpu = "x86-64-v4",
+     .features = "-prefer-256-bit"},
+    {.isa = Isa::kNeon,
+     .vector_bits = 128,
+     .vector_regs = 32,
+     .has_fma = true,
+     .has_f16c = true,
+     .has_round = true,
+     .has_masks = false,
+     .has_masks32 = false,
+     .is_arm = true,
+     .triple = "aarch64-unknown-linux-gnu",
+     .cpu = "generic",
      .features = "-outline-atomics"},
 }};
 
@@ -50,16 +85,15 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   std::string error;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple, error);
   if (found == nullptr) {
-    throw UnsupportedError(fmt::format("codegen: this build's LLVM lacks the target of level {}: {}",
-                                       name(target.isa), error));
+    throw UnsupportedError(fmt::format(
+        "codegen: this build's LLVM lacks the target of level {}: {}", name(target.isa), error));
   }
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.EnableMachineFunctionSplitter = false;
-  return std::unique_ptr<llvm::TargetMachine>(
-      found->createTargetMachine(target.triple, target.cpu, target.features, options,
-                                 llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                 llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 }  // namespace

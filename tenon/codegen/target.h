@@ -9,13 +9,13 @@ namespace tenon::codegen {
 
 struct Target {
   Isa isa;
-  int vector_bits;     // of one preferred vector register
-  int vector_regs;     // architectural vector registers
-  bool has_fma;        // a*b + c with one rounding
-  bool has_f16c;       // f16 <-> f32 conversions
-  bool has_round;      // floor, ceil, trunc and rint as instructions
-  bool has_masks;      // predicated loads and stores of every element size
-  bool has_masks32;    // predicated loads and stores of 32- and 64-bit elements
+  int vector_bits;   // of one preferred vector register
+  int vector_regs;   // architectural vector registers
+  bool has_fma;      // a*b + c with one rounding
+  bool has_f16c;     // f16 <-> f32 conversions
+  bool has_round;    // floor, ceil, trunc and rint as instructions
+  bool has_masks;    // predicated loads and stores of every element size
+  bool has_masks32;  // predicated loads and stores of 32- and 64-bit elements
   bool is_arm;
   const char* triple;
   const char* cpu;

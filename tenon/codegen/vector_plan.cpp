@@ -23,10 +23,10 @@ bool touches_memory(Op op) { return op == Op::kLoad || op == Op::kStore || op ==
 
 // What the choice rests on, gathered in one walk.
 struct Survey {
-  int widest = 0;             // bits of the widest element computed in lanes
-  int work = 0;               // varying instructions, weighted
-  int carried = 0;            // varying carried values, of this loop and of loops inside
-  bool narrow_memory = false; // a varying access of less than 32 bits, or by separate addresses
+  int widest = 0;              // bits of the widest element computed in lanes
+  int work = 0;                // varying instructions, weighted
+  int carried = 0;             // varying carried values, of this loop and of loops inside
+  bool narrow_memory = false;  // a varying access of less than 32 bits, or by separate addresses
 };
 
 class Surveyor {
@@ -110,16 +110,13 @@ class Surveyor {
       case Op::kSDiv:
       case Op::kUDiv:
       case Op::kSRem:
-      case Op::kURem:
-        return 8;
+      case Op::kURem: return 8;
       case Op::kFTrunc:
       case Op::kFToS:
       case Op::kFToU:
       case Op::kFMin:
-      case Op::kFMax:
-        return 3;
-      default:
-        return 1;
+      case Op::kFMax: return 3;
+      default: return 1;
     }
   }
 
@@ -157,9 +154,9 @@ VectorPlan plan_vector_loop(const Inst& loop, const Divergence& divergence,
     int64_t width = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, *plan.trip)));
     plan.lanes = static_cast<int>(std::min<int64_t>(plan.lanes, width));
   }
-  plan.interleave =
-      spec.interleave > 0 ? static_cast<int>(std::bit_floor(static_cast<unsigned>(spec.interleave)))
-                          : choose_interleave(survey, plan.lanes, target);
+  plan.interleave = spec.interleave > 0
+                        ? static_cast<int>(std::bit_floor(static_cast<unsigned>(spec.interleave)))
+                        : choose_interleave(survey, plan.lanes, target);
   if (plan.trip) {
     while (plan.interleave > 1 && plan.lanes * plan.interleave > *plan.trip) plan.interleave /= 2;
   }

@@ -270,6 +270,7 @@ uint32_t Builder::add_scratch(std::string name, DType dtype, const Dim& count) {
   buffer.count = count;
   buffer.offset = kernel_.scratch_bytes;
   for (const auto& [symbol, range] : buffer.offset.symbols()) dim(Dim(symbol, range));
+  dim(buffer.offset);
   Dim bytes = count * Dim(static_cast<int64_t>(size_of(dtype)));
   kernel_.scratch_bytes = kernel_.scratch_bytes + floor_div(bytes + Dim(63), Dim(64)) * Dim(64);
   kernel_.buffers.push_back(std::move(buffer));

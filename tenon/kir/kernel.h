@@ -258,7 +258,8 @@ struct Buffer {
   Kind kind = Kind::kArg;
   bool written = false;
   // kScratch: each thread has its own; `offset` in bytes (64-byte aligned) into the thread's
-  // scratch memory, `count` in elements. Every name in `offset` is an entry of Kernel::dims.
+  // scratch memory, `count` in elements. A symbolic `offset` and every name
+  // in it are entries of Kernel::dims.
   Dim offset;
   Dim count;
 };

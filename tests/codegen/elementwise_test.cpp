@@ -41,11 +41,20 @@ std::vector<std::byte> random_values(DType dtype, size_t count, std::mt19937_64&
     if (dtype == DType::kBool) {
       bits &= 1;
     } else if (is_float(dtype)) {
-      static constexpr double kCorners[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5,
-                                            INFINITY, -INFINITY, NAN, 65504, 65520, 1e-8, 0x1p-24,
-                                            2147483648.0, -2147483649.0, 4294967296.0, 0x1p63,
-                                            -0x1p63, 0x1p64, 0x1.fffffep127, 0x1p-149, 127.5,
-                                            -128.9, 255.9, 0x1p-25, 1 + 0x1p-11 + 0x1p-40};
+      static constexpr double kCorners[] = {0.0,           -0.0,
+                                            1.0,           -1.0,
+                                            0.5,           1.5,
+                                            2.5,           -2.5,
+                                            INFINITY,      -INFINITY,
+                                            NAN,           65504,
+                                            65520,         1e-8,
+                                            0x1p-24,       2147483648.0,
+                                            -2147483649.0, 4294967296.0,
+                                            0x1p63,        -0x1p63,
+                                            0x1p64,        0x1.fffffep127,
+                                            0x1p-149,      127.5,
+                                            -128.9,        255.9,
+                                            0x1p-25,       1 + 0x1p-11 + 0x1p-40};
       double value = static_cast<double>(static_cast<int64_t>(bits)) * 0x1p-60;
       if (kind == 0) value = kCorners[random() % std::size(kCorners)];
       if (kind == 1) value *= 1000000;
@@ -56,7 +65,14 @@ std::vector<std::byte> random_values(DType dtype, size_t count, std::mt19937_64&
         if (dtype == DType::kBF16) bits = bf16_from_float(static_cast<float>(value));
       }
     } else if (kind == 0) {
-      static constexpr int64_t kCorners[] = {0, 1, -1, 127, -128, 32767, -32768, 2147483647,
+      static constexpr int64_t kCorners[] = {0,
+                                             1,
+                                             -1,
+                                             127,
+                                             -128,
+                                             32767,
+                                             -32768,
+                                             2147483647,
                                              -2147483648LL,
                                              std::numeric_limits<int64_t>::max(),
                                              std::numeric_limits<int64_t>::min()};
@@ -166,8 +182,8 @@ std::vector<Case> arithmetic_cases() {
       cases.push_back(simple(op, type, 1));
     }
     for (Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kSDiv, Op::kUDiv, Op::kSRem, Op::kURem,
-                  Op::kSMin, Op::kSMax, Op::kUMin, Op::kUMax, Op::kAnd, Op::kOr, Op::kXor,
-                  Op::kShl, Op::kLShr, Op::kAShr}) {
+                  Op::kSMin, Op::kSMax, Op::kUMin, Op::kUMax, Op::kAnd, Op::kOr, Op::kXor, Op::kShl,
+                  Op::kLShr, Op::kAShr}) {
       cases.push_back(simple(op, type, 2));
     }
   }
@@ -193,8 +209,8 @@ std::vector<Case> comparison_cases() {
     cases.push_back(c);
   };
   for (Type type : {Type::kF32, Type::kF64}) {
-    for (Pred pred : {Pred::kEq, Pred::kNe, Pred::kFLt, Pred::kFLe, Pred::kFGt, Pred::kFGe,
-                      Pred::kUno}) {
+    for (Pred pred :
+         {Pred::kEq, Pred::kNe, Pred::kFLt, Pred::kFLe, Pred::kFGt, Pred::kFGe, Pred::kUno}) {
       add(type, pred);
     }
   }

@@ -1,6 +1,7 @@
 #include "kernel_harness.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -27,14 +28,10 @@ std::byte* map(size_t size) {
 bool cpu_runs(Isa isa) {
 #if defined(__x86_64__)
   switch (isa) {
-    case Isa::kBaseline:
-      return true;
-    case Isa::kAvx2:
-      return __builtin_cpu_supports("x86-64-v3");
-    case Isa::kAvx512:
-      return __builtin_cpu_supports("x86-64-v4");
-    case Isa::kNeon:
-      return false;
+    case Isa::kBaseline: return true;
+    case Isa::kAvx2: return __builtin_cpu_supports("x86-64-v3");
+    case Isa::kAvx512: return __builtin_cpu_supports("x86-64-v4");
+    case Isa::kNeon: return false;
   }
 #endif
   return false;
@@ -45,18 +42,10 @@ double as_double(DType dtype, const std::byte* at) {
   float single = 0;
   double wide = 0;
   switch (dtype) {
-    case DType::kF16:
-      std::memcpy(&half, at, 2);
-      return f16_to_float(half);
-    case DType::kBF16:
-      std::memcpy(&half, at, 2);
-      return bf16_to_float(half);
-    case DType::kF32:
-      std::memcpy(&single, at, 4);
-      return single;
-    default:
-      std::memcpy(&wide, at, 8);
-      return wide;
+    case DType::kF16: std::memcpy(&half, at, 2); return f16_to_float(half);
+    case DType::kBF16: std::memcpy(&half, at, 2); return bf16_to_float(half);
+    case DType::kF32: std::memcpy(&single, at, 4); return single;
+    default: std::memcpy(&wide, at, 8); return wide;
   }
 }
 
@@ -140,20 +129,22 @@ Call run_image(const LoadedImage& image, size_t entry, const Call& call) {
   return result;
 }
 
-Call run_compiled(const kir::Kernel& kernel, const Call& call, Isa isa) {
+void expect_like_reference(const kir::Kernel& kernel, const std::vector<Call>& calls) {
   const kir::Kernel* one = &kernel;
-  return run_image(LoadedImage(compile({&one, 1}, {.isa = isa})), 0, call);
-}
-
-void expect_like_reference(const kir::Kernel& kernel, const Call& call) {
   for (Isa isa : runnable_isas()) {
-    Call expected = run_reference(kernel, call, isa != Isa::kBaseline);
-    Call got = run_compiled(kernel, call, isa);
-    EXPECT_EQ(got.status, expected.status) << kernel.name << " on " << name(isa);
-    for (size_t k = 0; k < call.buffers.size(); ++k) {
-      std::string what;
-      EXPECT_TRUE(same_values(kernel.buffers[k].dtype, got.buffers[k], expected.buffers[k], &what))
-          << kernel.name << " on " << name(isa) << ", buffer " << k << ": " << what;
+    LoadedImage image(compile({&one, 1}, {.isa = isa}));
+    for (const Call& call : calls) {
+      Call expected = run_reference(kernel, call, isa != Isa::kBaseline);
+      Call got = run_image(image, 0, call);
+      std::string place = fmt::format("{} on {}, {} to {}, dims {}", kernel.name, name(isa),
+                                      call.begin, call.end, fmt::join(call.dims, " "));
+      EXPECT_EQ(got.status, expected.status) << place;
+      for (size_t k = 0; k < call.buffers.size(); ++k) {
+        std::string what;
+        DType dtype = kernel.buffers[k].dtype;
+        EXPECT_TRUE(same_values(dtype, got.buffers[k], expected.buffers[k], &what))
+            << place << ", buffer " << k << ": " << what;
+      }
     }
   }
 }

@@ -68,11 +68,10 @@ struct Call {
 // Each runs the kernel on a copy of `call` and returns what is in memory afterwards.
 Call run_reference(const kir::Kernel& kernel, const Call& call, bool fused);
 Call run_image(const LoadedImage& image, size_t entry, const Call& call);
-Call run_compiled(const kir::Kernel& kernel, const Call& call, Isa isa);
 
-// Runs the kernel on every level that runs here and expects what the reference evaluator computes,
+// Makes every call on every level that runs here and expects what the reference evaluator computes,
 // in all buffers and the status.
-void expect_like_reference(const kir::Kernel& kernel, const Call& call);
+void expect_like_reference(const kir::Kernel& kernel, const std::vector<Call>& calls);
 
 template <class T>
 std::vector<std::byte> bytes_of(const std::vector<T>& values) {

@@ -186,8 +186,9 @@ TEST(Builder, RegistersTheNamesOfScratchOffsets) {
   EXPECT_EQ(k.buffers[second].offset.eval(at(5)), 64);
   EXPECT_EQ(k.buffers[second].offset.eval(at(9)), 128);
   EXPECT_EQ(k.scratch_bytes.eval(at(9)), 192);
-  ASSERT_EQ(k.dims.size(), 1u);
+  ASSERT_EQ(k.dims.size(), 2u);
   EXPECT_EQ(k.dims[0].symbol(), "n");
+  EXPECT_EQ(k.dims[1], k.buffers[second].offset);
 }
 
 }  // namespace
