@@ -13,6 +13,9 @@ add_library(tenon_flags INTERFACE)
 target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off
                                              -ffunction-sections -fdata-sections)
 target_include_directories(tenon_flags INTERFACE ${PROJECT_SOURCE_DIR})
+if(TENON_FUZZ)
+  target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(TENON_SANITIZE)
   target_compile_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer
                                                -fno-sanitize-recover=all)

@@ -33,6 +33,16 @@ class Descriptor {
   int fd_;
 };
 
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return true;
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
@@ -59,6 +69,11 @@ MappedFile::~MappedFile() {
 }
 
 void write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+  write_pieces_atomic(path, std::span(&bytes, 1));
+}
+
+void write_pieces_atomic(const std::string& path,
+                         std::span<const std::span<const std::byte>> pieces) {
   namespace fs = std::filesystem;
   std::error_code ec;
   fs::path target(path);
@@ -85,12 +100,8 @@ void write_file_atomic(const std::string& path, std::span<const std::byte> bytes
     mode_t mask = ::umask(0);
     ::umask(mask);
     ::fchmod(fd.get(), existed ? (old.st_mode & 07777) : (0666 & ~mask));
-    size_t done = 0;
-    while (done < bytes.size()) {
-      ssize_t n = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) give_up("cannot write");
-      done += static_cast<size_t>(n);
+    for (std::span<const std::byte> piece : pieces) {
+      if (!write_all(fd.get(), piece)) give_up("cannot write");
     }
     if (::fsync(fd.get()) != 0) give_up("cannot sync");
   }

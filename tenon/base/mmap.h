@@ -32,5 +32,8 @@ class MappedFile {
 // file, else 0666 less the umask; follows a symbolic link at `path`; removes the temporary on
 // failure. Raises IoError naming `path`.
 void write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
+// The same for the pieces one after another.
+void write_pieces_atomic(const std::string& path,
+                         std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace tenon
