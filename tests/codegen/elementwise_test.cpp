@@ -117,7 +117,7 @@ void check_case(const Case& c, Isa isa, std::mt19937_64& random) {
   Kernel vector = make_kernel(c, true);
   Kernel scalar = make_kernel(c, false);
   const Kernel* both[] = {&vector, &scalar};
-  test::LoadedImage image(compile(both, {.isa = isa}));
+  test::LoadedImage image(compile(both, {.isa = isa}), isa);
   for (int length = 0; length <= kMaxLength; ++length) {
     Call call;
     call.end = length;

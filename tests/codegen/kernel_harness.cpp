@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "arm_emulator.h"
 #include "tenon/base/half.h"
 #include "tenon/kir/evaluate.h"
 
@@ -26,6 +27,7 @@ std::byte* map(size_t size) {
 }
 
 bool cpu_runs(Isa isa) {
+  if (isa == Isa::kNeon) return has_arm_emulator();
 #if defined(__x86_64__)
   switch (isa) {
     case Isa::kBaseline: return true;
@@ -62,17 +64,20 @@ GuardedBytes::GuardedBytes(size_t size) : size_(size) {
 
 GuardedBytes::~GuardedBytes() { munmap(map_, mapped_); }
 
-LoadedImage::LoadedImage(const Image& image) : offsets_(image.offsets) {
-  mapped_ = round_up(std::max<size_t>(image.bytes.size(), 1));
+LoadedImage::LoadedImage(Image image, Isa isa) : image_(std::move(image)) {
+  if (isa == Isa::kNeon) return;
+  mapped_ = round_up(std::max<size_t>(image_.bytes.size(), 1));
   map_ = map(mapped_);
-  std::memcpy(map_, image.bytes.data(), image.bytes.size());
+  std::memcpy(map_, image_.bytes.data(), image_.bytes.size());
   mprotect(map_, mapped_, PROT_READ | PROT_EXEC);
 }
 
-LoadedImage::~LoadedImage() { munmap(map_, mapped_); }
+LoadedImage::~LoadedImage() {
+  if (map_) munmap(map_, mapped_);
+}
 
 abi::KernelFn LoadedImage::entry(size_t k) const {
-  return reinterpret_cast<abi::KernelFn>(static_cast<std::byte*>(map_) + offsets_.at(k));
+  return reinterpret_cast<abi::KernelFn>(static_cast<std::byte*>(map_) + image_.offsets.at(k));
 }
 
 const abi::RuntimeTable& runtime_table() {
@@ -88,7 +93,7 @@ const abi::RuntimeTable& runtime_table() {
 std::vector<Isa> runnable_isas() {
   const char* wanted = std::getenv("TENON_TEST_ISA");
   std::vector<Isa> result;
-  for (Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kBaseline}) {
+  for (Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kBaseline, Isa::kNeon}) {
     if (cpu_runs(isa) && (!wanted || name(isa) == wanted)) result.push_back(isa);
   }
   return result;
@@ -108,6 +113,7 @@ Call run_reference(const kir::Kernel& kernel, const Call& call, bool fused) {
 }
 
 Call run_image(const LoadedImage& image, size_t entry, const Call& call) {
+  if (image.is_emulated()) return run_emulated(image.image(), entry, call);
   Call result = call;
   std::vector<std::unique_ptr<GuardedBytes>> memory;
   std::vector<void*> pointers;
@@ -132,7 +138,7 @@ Call run_image(const LoadedImage& image, size_t entry, const Call& call) {
 void expect_like_reference(const kir::Kernel& kernel, const std::vector<Call>& calls) {
   const kir::Kernel* one = &kernel;
   for (Isa isa : runnable_isas()) {
-    LoadedImage image(compile({&one, 1}, {.isa = isa}));
+    LoadedImage image(compile({&one, 1}, {.isa = isa}), isa);
     for (const Call& call : calls) {
       Call expected = run_reference(kernel, call, isa != Isa::kBaseline);
       Call got = run_image(image, 0, call);

@@ -34,25 +34,28 @@ class GuardedBytes {
   size_t size_ = 0;
 };
 
-// An image mapped read-and-execute.
+// An image ready to run: mapped read-and-execute, or kept for the emulator.
 class LoadedImage {
  public:
-  explicit LoadedImage(const Image& image);
+  LoadedImage(Image image, Isa isa);
   ~LoadedImage();
   LoadedImage(const LoadedImage&) = delete;
   LoadedImage& operator=(const LoadedImage&) = delete;
 
+  const Image& image() const { return image_; }
+  bool is_emulated() const { return map_ == nullptr; }
   abi::KernelFn entry(size_t k) const;
 
  private:
+  Image image_;
   void* map_ = nullptr;
   size_t mapped_ = 0;
-  std::vector<uint64_t> offsets_;
 };
 
 const abi::RuntimeTable& runtime_table();
 
-// The x86 levels that this CPU runs, best first; only the one in TENON_TEST_ISA when that is set.
+// The levels that this CPU runs, best first, and NEON where it can be emulated; only the one in
+// TENON_TEST_ISA when that is set.
 std::vector<Isa> runnable_isas();
 
 // Contents of the buffers of one call, and the values of Kernel::dims.

@@ -75,7 +75,7 @@ void check_reduction(DType dtype, Combine combine) {
     Kernel kernel = reduce_rows(dtype, combine, interleave);
     const Kernel* one = &kernel;
     for (Isa isa : test::runnable_isas()) {
-      test::LoadedImage image(compile({&one, 1}, {.isa = isa}));
+      test::LoadedImage image(compile({&one, 1}, {.isa = isa}), isa);
       for (int64_t n = 0; n <= 70; ++n) {
         Call call;
         call.end = 2;
