@@ -232,6 +232,28 @@ TEST(Memory, PredicateOfTheData) {
   }
 }
 
+// Inactive lanes hold zeros, which this predicate lets through: they must not reach memory.
+TEST(Memory, PredicateThatZeroFulfils) {
+  Kernel kernel;
+  kernel.name = "small_only";
+  Builder b(kernel);
+  uint32_t in = b.add_buffer("in", DType::kF32, false);
+  uint32_t out = b.add_buffer("out", DType::kF32, true);
+  b.loop(b.begin(), b.end(), {.parallel = true, .vector = true}, [&](Val i) {
+    Val x = b.load(in, i);
+    Val small = b.cmp(Pred::kFLt, x, b.constant_float(Type::kF32, 1));
+    b.store_if(out, i, b.load_if(in, i, small, x), small);
+  });
+  std::vector<Call> calls;
+  for (size_t n : {1u, 5u, 15u, 17u, 60u}) {
+    Call call;
+    call.end = static_cast<int64_t>(n);
+    call.buffers = {ramp(DType::kF32, n), ramp(DType::kF32, n)};
+    calls.push_back(call);
+  }
+  test::expect_like_reference(kernel, calls);
+}
+
 TEST(Memory, PredicateSharedByAllLanes) {
   Kernel kernel;
   kernel.name = "uniform_predicate";
