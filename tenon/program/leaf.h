@@ -116,26 +116,33 @@ class Structure {
   // Raises ValueError when the tokens are no well-formed tree (an artifact may hold anything).
   static Structure checked(const std::vector<Token>& tokens);
 
-  size_t size() const { return kinds_.size(); }
-  Token token(size_t i) const { return {kinds_[i].kind, kinds_[i].count, texts_[i]}; }
+  size_t size() const { return items_.size(); }
+  Token token(size_t i) const { return {items_[i].kind, items_[i].count, texts_[i]}; }
   bool matches(const std::vector<Token>& tokens) const;
   // The route of each leaf, in order: "0", "1.lo", "gain". `names` gives the names of positional
   // arguments; those without one are numbers.
   std::vector<std::string> routes(const std::vector<std::string>& names = {}) const;
-  size_t tensor_count() const;
-  size_t static_count() const;
+  std::vector<Token> tokens() const;  // pointing into this structure
+  size_t count(TokenKind kind) const;
+  bool operator==(const Structure&) const = default;
 
  private:
   struct Item {
     TokenKind kind;
     uint32_t count;
+    bool operator==(const Item&) const = default;
   };
-  std::vector<Item> kinds_;
+  std::vector<Item> items_;
   std::vector<std::string> texts_;
 };
 
-// Routes of a token list that need not be well-formed beyond what was walked: one per leaf.
+// The routes of the leaves of a token list.
 std::vector<std::string> routes(const std::vector<Token>& tokens,
                                 const std::vector<std::string>& names = {});
+// The route of the value at token `index` (of a key: of the value before it).
+std::string route_of_token(const std::vector<Token>& tokens, size_t index,
+                           const std::vector<std::string>& names = {});
+// "a list of 3", "Params with 2 fields", "a tensor": for errors.
+std::string describe(const Token& token);
 
 }  // namespace tenon::program
