@@ -8,6 +8,7 @@ namespace {
 std::string compose(const std::string& message, const ErrorParts& parts) {
   std::string text = message;
   if (!parts.label.empty()) text += fmt::format(" [{}]", parts.label);
+  if (!parts.details.empty()) text += "\n  " + parts.details;
   if (!parts.location.empty()) text += "\n  at " + parts.location;
   if (!parts.hint.empty()) text += "\n  hint: " + parts.hint;
   return text;

@@ -1,6 +1,7 @@
 // Errors that users see. Every refusal is one of the kinds below; the text follows one shape:
 //
 //   <op or function>: <what was expected, both values> [<constraint label>]
+//     <details>
 //     at <user file>:<line> in layer <path>
 //     hint: <the way out>
 //
@@ -37,6 +38,7 @@ struct ErrorParts {
   std::string label = {};     // broken constraint, e.g. "matmul_c2"
   std::string location = {};  // "model.cpp:18 in layer model.layers.3.mlp"
   std::string hint = {};      // the way out
+  std::string details = {};   // "a: f32[2, 3]   b: f32[4]": the operands, on a line of their own
 };
 
 class Error : public std::runtime_error {

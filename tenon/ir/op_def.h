@@ -70,9 +70,9 @@ struct AttrSpec {
 
 // One sample application for the property test of the op table.
 struct Sample {
-  std::vector<TensorType> in;  // static or symbolic (names are bound to small sizes by the test)
-  Attrs attrs;
-  double lo = -2, hi = 2;  // range of random operand values
+  std::vector<TensorType> in = {};  // static or symbolic (names are bound to small sizes)
+  Attrs attrs = {};
+  double lo = -2, hi = 2;      // range of random operand values
 };
 
 // The closed list of slots. A new one needs a decision record.

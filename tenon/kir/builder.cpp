@@ -14,6 +14,7 @@ struct Builder::Scope {
   Block* block = nullptr;
   uint64_t serial = 0;
   bool conditional = false;  // the body of an if
+  bool vector = false;       // the body of a vector loop
   std::map<std::vector<uint64_t>, Val> known;
 };
 
@@ -84,6 +85,10 @@ void Builder::close() { scopes_.pop_back(); }
 int Builder::depth() const { return static_cast<int>(scopes_.size()) - 1; }
 
 uint64_t Builder::serial(int depth) const { return scopes_.at(static_cast<size_t>(depth))->serial; }
+
+bool Builder::in_vector_loop() const {
+  return std::any_of(scopes_.begin(), scopes_.end(), [](const auto& s) { return s->vector; });
+}
 
 int Builder::depth_of(Val value) const {
   auto it = places_.find(value);
@@ -347,6 +352,7 @@ std::vector<Val> Builder::loop(
     params.push_back(param);
   }
   Scope& scope = open(&loop.body, false);
+  scope.vector = spec.vector;
   Place place{depth(), scope.serial};
   places_[loop.var] = place;
   for (Val param : params) places_[param] = place;

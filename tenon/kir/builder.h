@@ -106,6 +106,8 @@ class Builder {
   // Increases whenever a block is opened: values remembered under one serial of a block are valid
   // while that block is open. serial(depth) identifies the open block at that depth.
   uint64_t serial(int depth) const;
+  // Whether the innermost open block is inside a vector loop.
+  bool in_vector_loop() const;
 
  private:
   struct Scope;
