@@ -66,7 +66,8 @@ void emit_kernel(llvm::Module& module, const Target& target, const kir::Kernel& 
 
 Image compile(std::span<const kir::Kernel* const> kernels, const Options& options) {
   const Target& target = target_of(options.isa);
-  llvm::TargetMachine& machine = machine_of(options.isa);
+  LentMachine lent(options.isa);
+  llvm::TargetMachine& machine = lent.get();
   llvm::LLVMContext context;
   context.setDiscardValueNames(options.dump_ir == nullptr);
   llvm::Module module("tenon", context);

@@ -96,6 +96,17 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
+struct Shelf {
+  std::mutex mutex;
+  std::array<std::vector<std::unique_ptr<llvm::TargetMachine>>, 4> machines;
+};
+
+// Never destroyed: threads may still compile while the process ends.
+Shelf& idle_machines() {
+  static Shelf& shelf = *new Shelf;
+  return shelf;
+}
+
 }  // namespace
 
 std::string_view name(Isa isa) {
@@ -111,11 +122,23 @@ std::string_view triple_level(Isa isa) {
 
 const Target& target_of(Isa isa) { return kTargets[static_cast<size_t>(isa)]; }
 
-llvm::TargetMachine& machine_of(Isa isa) {
-  thread_local std::array<std::unique_ptr<llvm::TargetMachine>, 4> machines;
-  auto& machine = machines[static_cast<size_t>(isa)];
-  if (!machine) machine = make_machine(target_of(isa));
-  return *machine;
+LentMachine::LentMachine(Isa isa) : isa_(isa) {
+  {
+    Shelf& shelf = idle_machines();
+    std::lock_guard<std::mutex> lock(shelf.mutex);
+    auto& idle = shelf.machines[static_cast<size_t>(isa)];
+    if (!idle.empty()) {
+      machine_ = std::move(idle.back());
+      idle.pop_back();
+    }
+  }
+  if (!machine_) machine_ = make_machine(target_of(isa));
+}
+
+LentMachine::~LentMachine() {
+  Shelf& shelf = idle_machines();
+  std::lock_guard<std::mutex> lock(shelf.mutex);
+  shelf.machines[static_cast<size_t>(isa_)].push_back(std::move(machine_));
 }
 
 }  // namespace tenon::codegen

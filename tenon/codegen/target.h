@@ -3,6 +3,8 @@
 
 #include <llvm/Target/TargetMachine.h>
 
+#include <memory>
+
 #include "tenon/codegen/codegen.h"
 
 namespace tenon::codegen {
@@ -24,8 +26,21 @@ struct Target {
 
 const Target& target_of(Isa isa);
 
-// The machine for a level, made once per thread and kept. Raises UnsupportedError when this build
-// of LLVM lacks the target.
-llvm::TargetMachine& machine_of(Isa isa);
+// LLVM's machine for a level, lent to one compilation and kept for the next one: making it costs
+// milliseconds, and it must not be shared between threads at work.
+class LentMachine {
+ public:
+  // Raises UnsupportedError when this build of LLVM lacks the target.
+  explicit LentMachine(Isa isa);
+  ~LentMachine();
+  LentMachine(const LentMachine&) = delete;
+  LentMachine& operator=(const LentMachine&) = delete;
+
+  llvm::TargetMachine& get() const { return *machine_; }
+
+ private:
+  Isa isa_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+};
 
 }  // namespace tenon::codegen

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "kernel_harness.h"
 #include "tenon/base/error.h"
@@ -66,6 +67,24 @@ TEST(ImageLayout, EqualInputGivesEqualBytes) {
   for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
     EXPECT_EQ(compile({&one, 1}, {.isa = isa}).bytes, compile({&one, 1}, {.isa = isa}).bytes);
   }
+}
+
+TEST(ImageLayout, ThreadsCompileAtOnce) {
+  Kernel kernel = table_kernel(3, 50);
+  const Kernel* one = &kernel;
+  Image expected = compile({&one, 1}, {.isa = Isa::kAvx2});
+  std::vector<std::thread> threads;
+  std::vector<int> same(4, 0);
+  for (size_t t = 0; t < same.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 5; ++round) {
+        same[t] += compile({&one, 1}, {.isa = Isa::kAvx2}).bytes == expected.bytes;
+        compile({&one, 1}, {.isa = Isa::kNeon});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int count : same) EXPECT_EQ(count, 5);
 }
 
 TEST(ImageLayout, NoKernelsGiveAnEmptyImage) {
