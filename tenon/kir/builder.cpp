@@ -15,6 +15,7 @@ struct Builder::Scope {
   uint64_t serial = 0;
   bool conditional = false;  // the body of an if
   bool vector = false;       // the body of a vector loop
+  bool rare = false;         // the body of a rare loop
   std::map<std::vector<uint64_t>, Val> known;
 };
 
@@ -64,18 +65,17 @@ void check_same(Op op, Val a, Val b) {
 }  // namespace
 
 Builder::Builder(Kernel& kernel) : kernel_(kernel), index_(std::make_unique<IndexAlgebra>(*this)) {
-  open(&kernel.body, false);
+  open(&kernel.body);
 }
 
 Builder::~Builder() = default;
 
 // --- placement ----------------------------------------------------------------------------------
 
-Builder::Scope& Builder::open(Block* block, bool conditional) {
+Builder::Scope& Builder::open(Block* block) {
   auto scope = std::make_unique<Scope>();
   scope->block = block;
   scope->serial = ++serials_;
-  scope->conditional = conditional;
   scopes_.push_back(std::move(scope));
   return *scopes_.back();
 }
@@ -123,7 +123,7 @@ Val Builder::append(const Proto& proto, int depth) {
 Val Builder::emit(const Proto& proto, int floor) {
   auto key = proto.key();
   if (Val known = find(key)) return known;
-  int target = floor;
+  int target = proto.args.empty() ? 0 : std::max(floor, rare_depth());
   for (Val arg : proto.args) target = std::max(target, depth_of(arg));
   Val value = append(proto, target);
   scopes_[static_cast<size_t>(target)]->known.emplace(std::move(key), value);
@@ -282,6 +282,12 @@ uint32_t Builder::add_scratch(std::string name, DType dtype, const Dim& count) {
   return static_cast<uint32_t>(kernel_.buffers.size() - 1);
 }
 
+int Builder::rare_depth() const {
+  for (int d = depth(); d > 0; --d)
+    if (scopes_[static_cast<size_t>(d)]->rare) return d;
+  return 0;
+}
+
 int Builder::load_floor(uint32_t buffer) const {
   if (kernel_.buffers[buffer].written) return depth();
   for (int d = depth(); d > 0; --d)
@@ -351,8 +357,9 @@ std::vector<Val> Builder::loop(
     loop.carried.push_back({c.init, param, nullptr, nullptr, c.combine});
     params.push_back(param);
   }
-  Scope& scope = open(&loop.body, false);
+  Scope& scope = open(&loop.body);
   scope.vector = spec.vector;
+  scope.rare = spec.rare;
   Place place{depth(), scope.serial};
   places_[loop.var] = place;
   for (Val param : params) places_[param] = place;
@@ -387,12 +394,22 @@ void Builder::loop(Val lo, Val hi, LoopSpec spec, const std::function<void(Val)>
   });
 }
 
+std::vector<Val> Builder::rarely(
+    Val condition, std::span<const Val> init,
+    const std::function<std::vector<Val>(std::span<const Val>)>& body) {
+  std::vector<CarriedSpec> carried;
+  for (Val value : init) carried.push_back({value, Combine::kNone});
+  Val rounds = convert(Op::kZExt, Type::kI64, any(condition));
+  return loop(i64(0), rounds, {.rare = true}, carried,
+              [&](Val, std::span<const Val> now) { return body(now); });
+}
+
 void Builder::if_then(Val condition, const std::function<void()>& body) {
   depth_of(condition);
   Inst* inst = kernel_.make(Op::kIf, Type::kVoid);
   inst->args = {condition};
   inst->loop = std::make_unique<Loop>();
-  open(&inst->loop->body, true);
+  open(&inst->loop->body).conditional = true;
   body();
   close();
   scopes_.back()->block->insts.push_back(inst);

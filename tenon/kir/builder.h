@@ -10,6 +10,7 @@
 //   Neither moves out of an if, whose condition may be what makes the index valid;
 // - an integer division moves only where its divisor is known not to be 0: a constant, a dimension
 //   of at least 1, a maximum with a positive constant. (Signed: -1 stays in place too.)
+// - nothing but constants moves out of a rare loop;
 // - loads of written buffers, stores, checks and loops never move.
 #pragma once
 
@@ -94,6 +95,10 @@ class Builder {
   std::vector<Val> loop(Val lo, Val hi, LoopSpec spec, std::span<const CarriedSpec> carried,
                         const std::function<std::vector<Val>(Val, std::span<const Val>)>& body);
   void loop(Val lo, Val hi, LoopSpec spec, const std::function<void(Val)>& body);
+  // A slow path: when `condition` (i1) holds in any lane, `body` runs once; it receives `init` and
+  // returns new values, for every lane. Results: those, or `init`. Nothing moves out of it.
+  std::vector<Val> rarely(Val condition, std::span<const Val> init,
+                          const std::function<std::vector<Val>(std::span<const Val>)>& body);
   void if_then(Val condition, const std::function<void()>& body);
 
   // --- scopes ---------------------------------------------------------------------------------
@@ -119,9 +124,10 @@ class Builder {
   Val find(const std::vector<uint64_t>& key) const;
   int division_floor(Op op, Val divisor) const;
   int load_floor(uint32_t buffer) const;
+  int rare_depth() const;  // of the innermost open rare loop, 0 without one
   Val load_of(uint32_t buffer, std::vector<Val> args);
   void effect(const Proto& proto);
-  Scope& open(Block* block, bool conditional);
+  Scope& open(Block* block);
   void close();
 
   Kernel& kernel_;

@@ -225,6 +225,7 @@ struct CarriedVar {
 struct LoopSpec {
   bool parallel = false;  // the grid loop: runs from kBegin to kEnd; at most one, outermost
   bool vector = false;    // step must be 1
+  bool rare = false;      // hardly ever runs: nothing that it computes is moved out of it
   int64_t step = 1;       // positive
   int interleave = 0;     // vectors a value holds at once; 0: the target chooses
   // The trip count of a vector loop is known to be a multiple of this (1: nothing known).

@@ -402,6 +402,7 @@ class Parser {
     lex_.expect("in");
     loop.spec.parallel = lex_.accept("parallel");
     loop.spec.vector = lex_.accept("vector");
+    loop.spec.rare = lex_.accept("rare");
     inst->args.push_back(operand(Type::kI64));
     lex_.expect("..");
     inst->args.push_back(operand(Type::kI64));

@@ -204,8 +204,8 @@ class Printer {
       if (c.combine != Combine::kNone) carried += fmt::format(" {}", kir::name(c.combine));
     }
     std::string text =
-        fmt::format("for {} in {}{}{}", define_var(loop.var), spec.parallel ? "parallel " : "",
-                    spec.vector ? "vector " : "", range);
+        fmt::format("for {} in {}{}{}{}", define_var(loop.var), spec.parallel ? "parallel " : "",
+                    spec.vector ? "vector " : "", spec.rare ? "rare " : "", range);
     if (spec.step != 1) text += fmt::format(" step {}", spec.step);
     if (spec.interleave != 0) text += fmt::format(" interleave {}", spec.interleave);
     if (spec.multiple != 1) text += fmt::format(" multiple {}", spec.multiple);

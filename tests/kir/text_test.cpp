@@ -33,7 +33,7 @@ constexpr const char* kEverything =
     %13 = stof %12 -> f32
     %14 = any %6
     %15 = zext %14 -> i64
-    %17 = for j in 0..%15 carry (%16 = %7 : f32) {
+    %17 = for j in rare 0..%15 carry (%16 = %7 : f32) {
       %18 = add %16, %13 : f32
       next %18
     }

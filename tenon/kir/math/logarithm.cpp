@@ -1,0 +1,134 @@
+#include <cmath>
+#include <limits>
+
+#include "tenon/kir/math/functions.h"
+
+namespace tenon::kir::math {
+
+namespace {
+
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+
+// x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), for positive normal x.
+struct Parts {
+  Value k;       // a whole number, as a float
+  Value biased;  // k + bias, as an integer
+  Value f;
+};
+
+Parts split(Value x) {
+  Value sqrt_half = to_bits(x.make(0x1.6a09e667f3bcdp-1));
+  Value one = to_bits(x.make(1.0));
+  Value t = to_bits(x) + (one - sqrt_half);
+  Value biased = lshr(t, fraction_bits(x));
+  Value m = from_bits(bit_and(t, (int64_t{1} << fraction_bits(x)) - 1) + sqrt_half);
+  return {number_of(biased, x, -bias(x)), biased, m - 1.0};
+}
+
+// log(1 + f) - f.
+Value log_correction(Value f) {
+  if (f.is_f64()) {
+    Value s = f / (f + 2.0);
+    Value z = s * s;
+    Value r = z * polynomial(z, {0x1.5555555555558p-1, 0x1.9999999995303p-2, 0x1.2492492df3035p-2,
+                                 0x1.c71c62e0b72cbp-3, 0x1.7462b661a6654p-3, 0x1.39fe212aeaa1p-3,
+                                 0x1.2b5b8533b55acp-3});
+    Value half_square = f * f * 0.5;
+    return s * (half_square + r) - half_square;
+  }
+  Value p =
+      polynomial(f, {0x1.555554p-2, -0x1.fffff8p-3, 0x1.999d46p-3, -0x1.555c9p-3, 0x1.23d502p-3,
+                     -0x1.fcbe8p-4, 0x1.de37bep-4, -0x1.d786ecp-4, 0x1.204a7ep-4});
+  return f * f * muladd(f, p, -0.5);
+}
+
+// Zero, subnormal, negative, infinite or NaN: one comparison of the bits.
+Value is_irregular(Value x) {
+  Value least = to_bits(x.pick(0x1p-126, 0x1p-1022));
+  Value infinity = to_bits(x.make(std::numeric_limits<double>::infinity()));
+  return cmp(Pred::kUGe, to_bits(x) - least, infinity - least);
+}
+
+// The value at points where the logarithm of `x` is not an ordinary number, else `usual`.
+Value with_poles(Value x, Value usual) {
+  double inf = std::numeric_limits<double>::infinity();
+  Value r = select(equal(x, 0.0), -inf, usual);
+  r = select(x < 0.0, std::numeric_limits<double>::quiet_NaN(), r);
+  return select(either(equal(x, inf), is_nan(x)), x, r);
+}
+
+// `regular(k, f)` for every x, with k adjusted for subnormals.
+template <class Regular>
+Value extended(Value x, const Regular& regular) {
+  Parts parts = split(x);
+  Value irregular = is_irregular(x);
+  return rarely(irregular, regular(parts.k, parts.f), [&] {
+    double shift = fraction_bits(x) + 1;
+    Parts scaled = split(x * std::ldexp(1.0, static_cast<int>(shift)));
+    return with_poles(x, regular(scaled.k - shift, scaled.f));
+  });
+}
+
+Value natural(Value k, Value f, Value correction) {
+  Value low = muladd(k, k.pick(0x1.7f7d1cp-20, 0x1.a39ef35793c76p-33), correction);
+  return muladd(k, k.pick(0x1.62e4p-1, 0x1.62e42feep-1), f + low);
+}
+
+}  // namespace
+
+Value log(Value x) {
+  return extended(x, [](Value k, Value f) { return natural(k, f, log_correction(f)); });
+}
+
+Value log2(Value x) {
+  return extended(x, [](Value k, Value f) {
+    Value high = f.pick(0x1.714p0, 0x1.715476p0);
+    Value low = f.pick(0x1.47652cp-12, 0x1.4ae0bf85ddf44p-26);
+    Value t = muladd(f, low, log_correction(f) * 0x1.71547652b82fep0);
+    return k + muladd(f, high, t);
+  });
+}
+
+Value log10(Value x) {
+  return extended(x, [](Value k, Value f) {
+    Value high = f.pick(0x1.bc8p-2, 0x1.bcb7b1p-2);
+    Value low = f.pick(0x1.bd8a94p-13, 0x1.49b9438ca9aaep-28);
+    Value t = muladd(f, low, log_correction(f) * 0x1.bcb7b1526e50ep-2);
+    t = muladd(k, k.pick(0x1.3509f8p-18, 0x1.f79fef311f12bp-34), t);
+    return muladd(k, k.pick(0x1.344p-2, 0x1.34413508p-2), muladd(f, high, t));
+  });
+}
+
+Value log1p(Value x) {
+  Value u = x + 1.0;
+  Value lost = x - (u - 1.0);
+  Parts parts = split(u);
+  Value scale = from_bits(shl(parts.biased.make_int(2 * bias(x)) - parts.biased, fraction_bits(x)));
+  Value f = muladd(lost, scale, parts.f);
+  Value usual = copysign(natural(parts.k, f, log_correction(f)), x);
+  return rarely(is_irregular(u), usual, [&] { return with_poles(u, usual); });
+}
+
+Value asinh(Value x) {
+  Value a = abs(x);
+  Value big = a > (x.is_f64() ? 0x1p60 : 0x1p30);
+  Value square = a * a;
+  Value excess = a + square / (sqrt(square + 1.0) + 1.0);
+  Value r = log1p(select(big, a, excess)) + select(big, kLn2, x.make(0.0));
+  return copysign(r, x);
+}
+
+Value acosh(Value x) {
+  Value big = x > (x.is_f64() ? 0x1p60 : 0x1p30);
+  Value t = x - 1.0;
+  Value excess = t + sqrt(t * (t + 2.0));
+  Value r = log1p(select(big, x, excess)) + select(big, kLn2, x.make(0.0));
+  return select(x < 1.0, std::numeric_limits<double>::quiet_NaN(), r);
+}
+
+Value atanh(Value x) {
+  Value a = abs(x);
+  return copysign(log1p((a + a) / (1.0 - a)) * 0.5, x);
+}
+
+}  // namespace tenon::kir::math

@@ -1,0 +1,63 @@
+#include <cmath>
+#include <limits>
+
+#include "tenon/kir/math/functions.h"
+
+namespace tenon::kir::math {
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+// Entries of abi::RuntimeTable.
+constexpr int64_t kCallFmod = 1;
+constexpr int64_t kCallPow = 2;
+
+Value widen(Value a) { return a.is_f64() ? a : convert(Op::kFExt, Type::kF64, a); }
+
+// a^(-1/3) within about a tenth of its error: minus a third of the bits.
+Value cube_root_guess(Value a) {
+  int drop = a.is_f64() ? 32 : 9;
+  Value high = number_of(lshr(to_bits(a), drop), a);
+  double one = std::ldexp(bias(a), fraction_bits(a) - drop);
+  Value guess =
+      muladd(high, -1.0 / 3, std::ldexp(1.5, fraction_bits(a)) + one * (4.0 / 3 - 0.0003));
+  return abs(from_bits(shl(to_bits(guess), drop)));
+}
+
+Value call(int64_t entry, Value a, Value b) {
+  Value r = {a.b, a.b->call(entry, widen(a).v, widen(b).v)};
+  return a.is_f64() ? r : convert(Op::kFTrunc, Type::kF32, r);
+}
+
+}  // namespace
+
+Value cbrt(Value x) {
+  Value a = abs(x);
+  Value small = a < (x.is_f64() ? 0x1p-1022 : 0x1p-126);
+  Value one = x.make(1.0);
+  Value scaled = a * select(small, x.is_f64() ? 0x1p54 : 0x1p24, one);
+  Value r = cube_root_guess(scaled);
+  for (int round = 0; round < (x.is_f64() ? 3 : 2); ++round) {
+    Value e = 1.0 - scaled * r * r * r;
+    r = muladd(r * e, polynomial(e, {1.0 / 3, 2.0 / 9, 14.0 / 81}), r);
+  }
+  Value y = scaled * r * r;
+  y = muladd((scaled - y * y * y) * (r * r), 1.0 / 3, y);
+  y = copysign(y * select(small, x.is_f64() ? 0x1p-18 : 0x1p-8, one), x);
+  Value regular = both(a > 0.0, a < kInf);
+  return select(regular, y, x + x);
+}
+
+Value pow(Value x, Value y) { return call(kCallPow, x, y); }
+
+Value fmod(Value x, Value y) { return call(kCallFmod, x, y); }
+
+Value hypot(Value x, Value y) {
+  Value ax = abs(x), ay = abs(y);
+  Value big = binary(Op::kFMax, ax, ay), small = binary(Op::kFMin, ax, ay);
+  Value t = small / select(equal(big, 0.0), 1.0, big);
+  Value r = big * sqrt(muladd(t, t, 1.0));
+  return select(either(equal(ax, kInf), equal(ay, kInf)), kInf, r);
+}
+
+}  // namespace tenon::kir::math

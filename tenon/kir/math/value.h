@@ -1,0 +1,114 @@
+// Notation for the expansions of math/: values with operators that emit through a Builder. A double
+// beside a value becomes a constant of the value's type.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+
+#include "tenon/kir/builder.h"
+
+namespace tenon::kir::math {
+
+struct Value {
+  Builder* b = nullptr;
+  Val v = nullptr;
+
+  Type type() const { return v->type; }
+  bool is_f64() const { return v->type == Type::kF64; }
+  Value make(double c) const { return {b, b->constant_float(v->type, c)}; }
+  Value make_int(int64_t c) const { return {b, b->constant_int(v->type, c)}; }
+  // A constant that differs between f32 and f64.
+  Value pick(double f32, double f64) const { return make(is_f64() ? f64 : f32); }
+};
+
+inline Value unary(Op op, Value a) { return {a.b, a.b->unary(op, a.v)}; }
+inline Value binary(Op op, Value a, Value c) { return {a.b, a.b->binary(op, a.v, c.v)}; }
+
+inline Value operator+(Value a, Value c) { return binary(Op::kAdd, a, c); }
+inline Value operator-(Value a, Value c) { return binary(Op::kSub, a, c); }
+inline Value operator*(Value a, Value c) { return binary(Op::kMul, a, c); }
+inline Value operator/(Value a, Value c) { return binary(Op::kDiv, a, c); }
+inline Value operator+(Value a, double c) { return a + a.make(c); }
+inline Value operator-(Value a, double c) { return a - a.make(c); }
+inline Value operator-(double a, Value c) { return c.make(a) - c; }
+inline Value operator*(Value a, double c) { return a * a.make(c); }
+inline Value operator/(double a, Value c) { return c.make(a) / c; }
+inline Value operator-(Value a) { return unary(Op::kNeg, a); }
+inline Value abs(Value a) { return unary(Op::kAbs, a); }
+inline Value sqrt(Value a) { return unary(Op::kSqrt, a); }
+inline Value copysign(Value a, Value sign) { return binary(Op::kCopySign, a, sign); }
+
+// a*c + d, fused where the target has it.
+inline Value muladd(Value a, Value c, Value d) {
+  return {a.b, a.b->ternary(Op::kMulAdd, a.v, c.v, d.v)};
+}
+inline Value muladd(Value a, double c, Value d) { return muladd(a, a.make(c), d); }
+inline Value muladd(Value a, Value c, double d) { return muladd(a, c, a.make(d)); }
+inline Value muladd(Value a, double c, double d) { return muladd(a, a.make(c), a.make(d)); }
+// a*c + d with one rounding, for exact residuals.
+inline Value fma(Value a, Value c, Value d) { return {a.b, a.b->ternary(Op::kFma, a.v, c.v, d.v)}; }
+
+// Comparisons of floats; false with NaN.
+inline Value cmp(Pred pred, Value a, Value c) { return {a.b, a.b->cmp(pred, a.v, c.v)}; }
+inline Value operator<(Value a, Value c) { return cmp(Pred::kFLt, a, c); }
+inline Value operator<(Value a, double c) { return a < a.make(c); }
+inline Value operator>(Value a, Value c) { return cmp(Pred::kFGt, a, c); }
+inline Value operator>(Value a, double c) { return a > a.make(c); }
+inline Value equal(Value a, Value c) { return cmp(Pred::kEq, a, c); }
+inline Value equal(Value a, double c) { return equal(a, a.make(c)); }
+inline Value is_nan(Value a) { return cmp(Pred::kUno, a, a); }
+inline Value select(Value cond, Value a, Value c) { return {a.b, a.b->select(cond.v, a.v, c.v)}; }
+inline Value select(Value cond, Value a, double c) { return select(cond, a, a.make(c)); }
+inline Value select(Value cond, double a, Value c) { return select(cond, c.make(a), c); }
+inline Value either(Value a, Value c) { return binary(Op::kOr, a, c); }
+inline Value both(Value a, Value c) { return binary(Op::kAnd, a, c); }
+
+// Bounds that let NaN through.
+inline Value at_most(Value a, double limit) { return binary(Op::kFMinFast, a.make(limit), a); }
+inline Value at_least(Value a, double limit) { return binary(Op::kFMaxFast, a.make(limit), a); }
+
+// The same bits as an integer of the same width, and back.
+inline Value to_bits(Value a) {
+  return {a.b, a.b->convert(Op::kBitcast, a.is_f64() ? Type::kI64 : Type::kI32, a.v)};
+}
+inline Value from_bits(Value a) {
+  Type type = a.type() == Type::kI64 ? Type::kF64 : Type::kF32;
+  return {a.b, a.b->convert(Op::kBitcast, type, a.v)};
+}
+inline Value convert(Op op, Type to, Value a) { return {a.b, a.b->convert(op, to, a.v)}; }
+inline Value add_int(Value a, int64_t c) { return a + a.make_int(c); }
+inline Value shl(Value a, int64_t by) { return binary(Op::kShl, a, a.make_int(by)); }
+inline Value ashr(Value a, int64_t by) { return binary(Op::kAShr, a, a.make_int(by)); }
+inline Value lshr(Value a, int64_t by) { return binary(Op::kLShr, a, a.make_int(by)); }
+inline Value bit_and(Value a, int64_t c) { return binary(Op::kAnd, a, a.make_int(c)); }
+inline Value bit_xor(Value a, Value c) { return binary(Op::kXor, a, c); }
+
+using Coefficients = std::initializer_list<double>;
+
+// c[0] + x*(c[1] + x*(…)).
+Value polynomial(Value x, Coefficients c);
+// The list of the value's type.
+inline Value polynomial(Value x, Coefficients f32, Coefficients f64) {
+  return polynomial(x, x.is_f64() ? f64 : f32);
+}
+
+// Bits of the significand after the point, and the exponent's bias.
+inline int fraction_bits(Value a) { return a.is_f64() ? 52 : 23; }
+inline int bias(Value a) { return a.is_f64() ? 1023 : 127; }
+
+// x to the nearest integer: as a float, and in the low bits of `bits` (an integer of x's width)
+// plus `offset`. For |x*scale| below 2^22 (f32), 2^51 (f64).
+struct Rounded {
+  Value number;
+  Value bits;
+};
+Rounded round_scaled(Value x, double scale, int offset = 0);
+
+// A whole number below 2^22 (f32), 2^51 (f64) that stands in the low bits of an integer, as
+// `like`'s type; plus `offset`.
+Value number_of(Value integer, Value like, double offset = 0);
+
+// `usual`, but other() in lanes where `cond` holds; other() is computed only when a lane needs it.
+Value rarely(Value cond, Value usual, const std::function<Value()>& other);
+
+}  // namespace tenon::kir::math
