@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy with the checks of .clang-tidy on a build's C++ files, within a time limit.
 
-usage: run_tidy.py --build FOLDER [--all] [--seconds N]
+usage: run_tidy.py --tool CLANG-TIDY --build FOLDER [--all] [--seconds N]
 Files that differ from the main branch come first, then the rest by their last change, newest first.
 Files that the limit leaves out are counted in the closing line; --all lifts the limit.
 """
@@ -14,6 +14,7 @@ import sys
 import time
 
 parser = argparse.ArgumentParser()
+parser.add_argument("--tool", required=True)
 parser.add_argument("--build", required=True)
 parser.add_argument("--all", action="store_true")
 parser.add_argument("--seconds", type=int, default=150)
@@ -43,7 +44,7 @@ end = time.monotonic() + (1e9 if options.all else options.seconds)
 def tidy(path):
     if time.monotonic() > end:
         return None
-    return subprocess.run(["clang-tidy-14", "--quiet", "-p", options.build, path],
+    return subprocess.run([options.tool, "--quiet", "-p", options.build, path],
                           capture_output=True, text=True)
 
 

@@ -72,7 +72,7 @@ struct AttrSpec {
 struct Sample {
   std::vector<TensorType> in = {};  // static or symbolic (names are bound to small sizes)
   Attrs attrs = {};
-  double lo = -2, hi = 2;      // range of random operand values
+  double lo = -2, hi = 2;  // range of random operand values
 };
 
 // The closed list of slots. A new one needs a decision record.

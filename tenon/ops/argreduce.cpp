@@ -122,7 +122,7 @@ struct Position {
 
   template <class Element>
   static elt::Sym extreme_value(LowerContext& ctx, const ReduceNest& nest,
-                                   std::span<const Val> index, DType acc, const Element& element) {
+                                std::span<const Val> index, DType acc, const Element& element) {
     kir::Builder& b = ctx.builder();
     const kir::CarriedSpec carried[] = {{extreme_start(b, acc, kMax), extreme_combine(acc, kMax)}};
     const auto step = [&](std::span<const Val> in, std::span<const Val> reduced) {
@@ -192,8 +192,8 @@ Value position(const ir::OpDef& def, const Value& x, std::optional<int64_t> axis
                     location);
   }
   const Value flat = reshape(x, {product(x.shape())}, location);
-  const Value at = ir::make(
-      def, {flat}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", false}}, location);
+  const Value at =
+      ir::make(def, {flat}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", false}}, location);
   return keepdims ? reshape(at, Shape(static_cast<size_t>(rank), Dim(1)), location) : at;
 }
 

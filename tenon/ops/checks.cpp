@@ -25,8 +25,8 @@ DType check_same_dtype(const ir::InferArgs& args) {
 int64_t normalize_axis(std::string_view op, int64_t axis, size_t rank) {
   const auto r = static_cast<int64_t>(rank);
   if (axis >= -r && axis < r) return axis < 0 ? axis + r : axis;
-  const std::string wanted = r == 0 ? "a 0-d operand has no axes"
-                                    : fmt::format("must be in {}..{}", -r, r - 1);
+  const std::string wanted =
+      r == 0 ? "a 0-d operand has no axes" : fmt::format("must be in {}..{}", -r, r - 1);
   throw ValueError(fmt::format("{}: axis {} for rank {}: {}", op, axis, r, wanted),
                    {.label = fmt::format("{}_axis", op)});
 }
@@ -44,9 +44,7 @@ std::vector<int64_t> normalize_axes(std::string_view op, const std::vector<int64
   return sorted;
 }
 
-bool same_dim(const Dim& a, const Dim& b) {
-  return a == b || Dim::equal(a, b).value_or(false);
-}
+bool same_dim(const Dim& a, const Dim& b) { return a == b || Dim::equal(a, b).value_or(false); }
 
 void with_location(const ir::LocationPtr& location, const std::function<void()>& f) {
   try {
@@ -78,12 +76,13 @@ bool is_one(const Dim& d) { return d.is_static() && d.value() == 1; }
   std::string text;
   for (const Shape& shape : shapes) text += (text.empty() ? "" : " and ") + str(shape);
   const bool symbolic = !a.is_static() || !b.is_static();
-  throw ShapeError(fmt::format("{}: shapes {} do not broadcast: dimensions {} and {} differ", op,
-                               text, a.str(), b.str()),
-                   {.label = fmt::format("{}_broadcast", op),
-                    .hint = symbolic ? "named dimensions must be equal for all values of the names; "
-                                       "give both the same name, or broadcast one explicitly"
-                                     : ""});
+  throw ShapeError(
+      fmt::format("{}: shapes {} do not broadcast: dimensions {} and {} differ", op, text, a.str(),
+                  b.str()),
+      {.label = fmt::format("{}_broadcast", op),
+       .hint = symbolic ? "named dimensions must be equal for all values of the names; "
+                          "give both the same name, or broadcast one explicitly"
+                        : ""});
 }
 
 }  // namespace

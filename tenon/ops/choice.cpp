@@ -13,8 +13,9 @@ using kir::Val;
 
 namespace {
 
-// --- where(condition, x, y): x where condition, else y ------------------------------------------------
-// where_c1: condition is bool. where_c2: x and y have one dtype. The shapes broadcast.
+// --- where(condition, x, y): x where condition, else y
+// ------------------------------------------------ where_c1: condition is bool. where_c2: x and y
+// have one dtype. The shapes broadcast.
 
 std::vector<TensorType> where_infer(const ir::InferArgs& args) {
   if (args.in[0].dtype != DType::kBool) {
@@ -43,7 +44,7 @@ void choose(const ir::EvalArgs& args, Literal& result) {
   for_each_run(dims, std::move(strides), [&](const Run& run) {
     for (int64_t i = 0; i < run.count; ++i) {
       out[run.first + i] = c[run.at[0] + i * run.step[0]] != 0 ? x[run.at[1] + i * run.step[1]]
-                                                              : y[run.at[2] + i * run.step[2]];
+                                                               : y[run.at[2] + i * run.step[2]];
     }
   });
 }
@@ -80,7 +81,8 @@ std::vector<ir::Sample> where_samples() {
   return samples;
 }
 
-// --- cast(x, dtype) ---------------------------------------------------------------------------------------
+// --- cast(x, dtype)
+// ---------------------------------------------------------------------------------------
 
 std::vector<TensorType> cast_infer(const ir::InferArgs& args) {
   return {{args.attrs.dtype("dtype"), args.in[0].shape}};
@@ -165,8 +167,9 @@ const ir::OpDef where{
 
 const ir::OpDef cast{
     .name = "cast",
-    .doc = "Conversion of each element: float to integer truncates, saturates and makes NaN 0; to "
-           "bool: not 0; integers wrap; integers reach f16 and bf16 through f32.",
+    .doc =
+        "Conversion of each element: float to integer truncates, saturates and makes NaN 0; to "
+        "bool: not 0; integers wrap; integers reach f16 and bf16 through f32.",
     .traits = ir::kElementwise,
     .min_operands = 1,
     .max_operands = 1,

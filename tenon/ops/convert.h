@@ -59,12 +59,11 @@ inline constexpr bool kIsInt = std::integral<S> && !std::same_as<S, bool>;
 
 // Whether runs of storage type S are read and written as lanes of type T.
 template <class S, class T>
-inline constexpr bool kReadable =
-    std::same_as<T, double>  ? !kIsComplex<S>
-    : std::same_as<T, float> ? kIsFloat<S>
-    : std::same_as<T, bool>  ? std::same_as<S, bool>
-    : kIsComplex<T>          ? kIsComplex<S>
-                             : kIsInt<S> || std::same_as<S, bool>;
+inline constexpr bool kReadable = std::same_as<T, double>  ? !kIsComplex<S>
+                                  : std::same_as<T, float> ? kIsFloat<S>
+                                  : std::same_as<T, bool>  ? std::same_as<S, bool>
+                                  : kIsComplex<T>          ? kIsComplex<S>
+                                                           : kIsInt<S> || std::same_as<S, bool>;
 
 template <class T, class S>
 T load_element(S value) {

@@ -17,29 +17,29 @@ double erfinv(double x) { return kir::reference_math(kir::Op::kErfinv, x, 0.0); 
 double gelu(double x) { return kir::reference_math(kir::Op::kGelu, x, 0.0); }
 
 // The rows as functors. Names are those of the ops.
-#define TENON_UNARY(NAME, CLASS, RESULT, MODE, EXPR, LO, HI, DOC)     \
-  struct NAME##_row {                                                 \
-    static constexpr int kOperands = 1;                               \
-    static constexpr DTypeClass kClass = DTypeClass::CLASS;           \
-    static constexpr ResultKind kResult = ResultKind::RESULT;         \
-    static constexpr Mode kMode = Mode::MODE;                         \
-    static constexpr double kLo = LO, kHi = HI;                       \
-    template <class T>                                                \
-    static auto apply(T x) {                                          \
-      return EXPR;                                                    \
-    }                                                                 \
+#define TENON_UNARY(NAME, CLASS, RESULT, MODE, EXPR, LO, HI, DOC) \
+  struct NAME##_row { \
+    static constexpr int kOperands = 1; \
+    static constexpr DTypeClass kClass = DTypeClass::CLASS; \
+    static constexpr ResultKind kResult = ResultKind::RESULT; \
+    static constexpr Mode kMode = Mode::MODE; \
+    static constexpr double kLo = LO, kHi = HI; \
+    template <class T> \
+    static auto apply(T x) { \
+      return EXPR; \
+    } \
   };
 #define TENON_BINARY(NAME, CLASS, RESULT, MODE, EXPR, TRAITS, LO, HI, DOC) \
-  struct NAME##_row {                                                      \
-    static constexpr int kOperands = 2;                                    \
-    static constexpr DTypeClass kClass = DTypeClass::CLASS;                \
-    static constexpr ResultKind kResult = ResultKind::RESULT;              \
-    static constexpr Mode kMode = Mode::MODE;                              \
-    static constexpr double kLo = LO, kHi = HI;                            \
-    template <class T>                                                     \
-    static auto apply(T x, T y) {                                          \
-      return EXPR;                                                         \
-    }                                                                      \
+  struct NAME##_row { \
+    static constexpr int kOperands = 2; \
+    static constexpr DTypeClass kClass = DTypeClass::CLASS; \
+    static constexpr ResultKind kResult = ResultKind::RESULT; \
+    static constexpr Mode kMode = Mode::MODE; \
+    static constexpr double kLo = LO, kHi = HI; \
+    template <class T> \
+    static auto apply(T x, T y) { \
+      return EXPR; \
+    } \
   };
 #include "tenon/ops/binary.def"
 #include "tenon/ops/unary.def"
@@ -82,8 +82,8 @@ std::vector<TensorType> infer_elementwise(const ir::InferArgs& args, DTypeClass 
   const DType dtype = check_same_dtype(args);
   check_dtype(args.op, dtype, cls);
   if (args.in.size() == 1) return {{result_dtype(kind, dtype), args.in[0].shape}};
-  return {{result_dtype(kind, dtype),
-           broadcast_shapes(args.op, {args.in[0].shape, args.in[1].shape})}};
+  return {
+      {result_dtype(kind, dtype), broadcast_shapes(args.op, {args.in[0].shape, args.in[1].shape})}};
 }
 
 namespace {
@@ -106,8 +106,7 @@ void eval_lanes(const ir::EvalArgs& args, const RowLoops& loops, Lane lane, Lite
   for_each_run(dims, std::move(strides), [&](const Run& run) {
     const void* in[2] = {buffers.in[0], buffers.in[1]};
     for (size_t k = 0; k < args.in.size(); ++k) {
-      read_run(args.in[k], run.at[k], run.step[k], run.count,
-               reinterpret_cast<T*>(buffers.in[k]));
+      read_run(args.in[k], run.at[k], run.step[k], run.count, reinterpret_cast<T*>(buffers.in[k]));
     }
     loop(in, buffers.out, run.count);
     if (to_bool) {
@@ -159,7 +158,7 @@ std::vector<ir::Sample> elementwise_samples(int operands, DTypeClass cls, double
 }
 
 elt::Sym operand_element(LowerContext& ctx, const ir::Node& node, size_t operand,
-                            std::span<const Val> index) {
+                         std::span<const Val> index) {
   const ir::Value& value = node.operands[operand];
   kir::Builder& b = ctx.builder();
   const Index at = broadcast_index(b, value.shape(), node.types[0].shape, index);
@@ -171,7 +170,8 @@ Val finish_element(const elt::Sym& value, DType result) {
   return from_arith(*value.b, value.v, result);
 }
 
-// --- functions ------------------------------------------------------------------------------------
+// --- functions
+// ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -201,13 +201,13 @@ ir::Value binary(const ir::OpDef& def, DTypeClass cls, const ir::Value& x, const
 
 }  // namespace
 
-#define TENON_UNARY(NAME, CLASS, ...)                                \
-  ir::Value NAME(const ir::Value& x, ir::LocationPtr location) {     \
-    return unary(op::NAME, DTypeClass::CLASS, x, location);          \
+#define TENON_UNARY(NAME, CLASS, ...) \
+  ir::Value NAME(const ir::Value& x, ir::LocationPtr location) { \
+    return unary(op::NAME, DTypeClass::CLASS, x, location); \
   }
-#define TENON_BINARY(NAME, CLASS, ...)                                                   \
-  ir::Value NAME(const ir::Value& x, const ir::Value& y, ir::LocationPtr location) {     \
-    return binary(op::NAME, DTypeClass::CLASS, x, y, location);                          \
+#define TENON_BINARY(NAME, CLASS, ...) \
+  ir::Value NAME(const ir::Value& x, const ir::Value& y, ir::LocationPtr location) { \
+    return binary(op::NAME, DTypeClass::CLASS, x, y, location); \
   }
 #include "tenon/ops/binary.def"
 #include "tenon/ops/unary.def"

@@ -28,11 +28,10 @@ std::vector<ir::TensorType> infer_elementwise(const ir::InferArgs& args, ir::DTy
                                               ResultKind kind);
 std::vector<Literal> eval_elementwise(const ir::EvalArgs& args, const RowLoops& loops);
 // One sample per rank pattern for every dtype of the class.
-std::vector<ir::Sample> elementwise_samples(int operands, ir::DTypeClass cls, double lo,
-                                            double hi);
+std::vector<ir::Sample> elementwise_samples(int operands, ir::DTypeClass cls, double lo, double hi);
 // The operand's element at the broadcast index, in its arithmetic type.
 elt::Sym operand_element(LowerContext& ctx, const ir::Node& node, size_t operand,
-                            std::span<const kir::Val> index);
+                         std::span<const kir::Val> index);
 kir::Val finish_element(const elt::Sym& value, DType result);
 
 template <class Row>
@@ -41,8 +40,7 @@ constexpr bool takes(Lane lane) {
   constexpr C cls = Row::kClass;
   switch (lane) {
     case Lane::kF32: return Row::kMode == Mode::kExact && takes<Row>(Lane::kF64);
-    case Lane::kF64:
-      return cls != C::kInteger && cls != C::kIntegerBool && cls != C::kBool;
+    case Lane::kF64: return cls != C::kInteger && cls != C::kIntegerBool && cls != C::kBool;
     case Lane::kI64:
     case Lane::kU64: return cls != C::kFloat && cls != C::kInexact && cls != C::kBool;
     case Lane::kBool:

@@ -30,8 +30,8 @@ Val emit_position(kir::Builder& b, Val raw, DType dtype, const Dim& dim) {
   const Val zero = b.i64(0);
   const Val i = cast(b, raw, dtype, DType::kI64);
   const Val from_front = b.select(b.cmp(Pred::kSLt, i, zero), b.add(i, n), i);
-  const Val inside = b.binary(Op::kAnd, b.cmp(Pred::kSGe, from_front, zero),
-                              b.cmp(Pred::kSLt, from_front, n));
+  const Val inside =
+      b.binary(Op::kAnd, b.cmp(Pred::kSGe, from_front, zero), b.cmp(Pred::kSLt, from_front, n));
   b.check(inside, kCheckIndexOutOfRange);
   const Val capped = b.binary(Op::kSMin, from_front, b.sub(n, b.i64(1)));
   const Val position = b.binary(Op::kSMax, capped, zero);
@@ -45,8 +45,9 @@ void check_indices(std::string_view op, const TensorType& indices) {
                   {.label = fmt::format("{}_c1", op)});
 }
 
-// --- take(x, indices) {axis} -------------------------------------------------------------------------------
-// take_c1: indices are integers. take_c2: an axis without elements takes no indices.
+// --- take(x, indices) {axis}
+// ------------------------------------------------------------------------------- take_c1: indices
+// are integers. take_c2: an axis without elements takes no indices.
 
 std::vector<TensorType> take_infer(const ir::InferArgs& args) {
   const Shape& x = args.in[0].shape;
@@ -119,9 +120,10 @@ std::vector<ir::Sample> take_samples() {
   return samples;
 }
 
-// --- take_along_axis(x, indices) {axis} ----------------------------------------------------------------------
-// take_along_axis_c1: indices are integers. take_along_axis_c2: the ranks are equal; outside the
-// axis the shapes broadcast.
+// --- take_along_axis(x, indices) {axis}
+// ---------------------------------------------------------------------- take_along_axis_c1:
+// indices are integers. take_along_axis_c2: the ranks are equal; outside the axis the shapes
+// broadcast.
 
 std::vector<TensorType> take_along_axis_infer(const ir::InferArgs& args) {
   const Shape& x = args.in[0].shape;
@@ -203,8 +205,9 @@ namespace op {
 
 const ir::OpDef take{
     .name = "take",
-    .doc = "The operand's slices at the given positions of an axis; negative ones count from the "
-           "end, others outside are an IndexError.",
+    .doc =
+        "The operand's slices at the given positions of an axis; negative ones count from the "
+        "end, others outside are an IndexError.",
     .min_operands = 2,
     .max_operands = 2,
     .attrs = {{"axis", int64_t{0}}},

@@ -16,8 +16,9 @@ using kir::Val;
 
 namespace {
 
-// --- concatenate(parts …) {axis} -----------------------------------------------------------------------
-// concatenate_c1: parts have one rank, at least 1. concatenate_c2: they agree on every other axis.
+// --- concatenate(parts …) {axis}
+// ----------------------------------------------------------------------- concatenate_c1: parts
+// have one rank, at least 1. concatenate_c2: they agree on every other axis.
 
 std::vector<TensorType> concatenate_infer(const ir::InferArgs& args) {
   const DType dtype = check_same_dtype(args);
@@ -82,17 +83,18 @@ std::vector<ir::Sample> concatenate_samples() {
   std::vector<ir::Sample> samples;
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto d = static_cast<DType>(i);
-    samples.push_back({.in = {{d, {2, 3}}, {d, {0, 3}}, {d, {4, 3}}},
-                       .attrs = {{"axis", int64_t{0}}}});
+    samples.push_back(
+        {.in = {{d, {2, 3}}, {d, {0, 3}}, {d, {4, 3}}}, .attrs = {{"axis", int64_t{0}}}});
     samples.push_back({.in = {{d, {"n", 2}}, {d, {"n", 5}}}, .attrs = {{"axis", int64_t{1}}}});
   }
-  samples.push_back({.in = {{DType::kF32, {"n"}}, {DType::kF32, {"m"}}},
-                     .attrs = {{"axis", int64_t{0}}}});
+  samples.push_back(
+      {.in = {{DType::kF32, {"n"}}, {DType::kF32, {"m"}}}, .attrs = {{"axis", int64_t{0}}}});
   return samples;
 }
 
-// --- pad(x, value) {before, after} --------------------------------------------------------------------------
-// pad_c1: one entry an axis, not known to be negative. pad_c2: value is 0-d of x's dtype.
+// --- pad(x, value) {before, after}
+// -------------------------------------------------------------------------- pad_c1: one entry an
+// axis, not known to be negative. pad_c2: value is 0-d of x's dtype.
 
 std::vector<TensorType> pad_infer(const ir::InferArgs& args) {
   const TensorType& x = args.in[0];
@@ -154,8 +156,8 @@ std::vector<ir::Sample> pad_samples() {
     const auto d = static_cast<DType>(i);
     samples.push_back({.in = {{d, {3, "n"}}, {d, {}}},
                        .attrs = {{"before", Shape{1, 0}}, {"after", Shape{0, 2}}}});
-    samples.push_back({.in = {{d, {0}}, {d, {}}},
-                       .attrs = {{"before", Shape{2}}, {"after", Shape{1}}}});
+    samples.push_back(
+        {.in = {{d, {0}}, {d, {}}}, .attrs = {{"before", Shape{2}}, {"after", Shape{1}}}});
   }
   return samples;
 }

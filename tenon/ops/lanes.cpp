@@ -59,8 +59,8 @@ void write_run(Literal& to, int64_t first, int64_t n, const T* from) {
   });
 }
 
-#define TENON_LANE(T)                                                               \
-  template void read_run<T>(const Literal&, int64_t, int64_t, int64_t, T*);         \
+#define TENON_LANE(T) \
+  template void read_run<T>(const Literal&, int64_t, int64_t, int64_t, T*); \
   template void write_run<T>(Literal&, int64_t, int64_t, const T*);
 TENON_LANE(float)
 TENON_LANE(double)
@@ -70,8 +70,7 @@ TENON_LANE(bool)
 TENON_LANE(std::complex<float>)
 #undef TENON_LANE
 
-std::vector<int64_t> broadcast_strides(std::span<const int64_t> from,
-                                       std::span<const int64_t> to) {
+std::vector<int64_t> broadcast_strides(std::span<const int64_t> from, std::span<const int64_t> to) {
   std::vector<int64_t> strides(to.size(), 0);
   int64_t stride = 1;
   for (size_t k = 0; k < from.size(); ++k) {
@@ -90,8 +89,8 @@ void collapse(std::vector<int64_t>& dims, std::vector<std::vector<int64_t>>& str
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 1) continue;
     const bool joins = kept > 0 && std::all_of(strides.begin(), strides.end(), [&](const auto& s) {
-      return s[kept - 1] == s[i] * dims[i];
-    });
+                         return s[kept - 1] == s[i] * dims[i];
+                       });
     if (joins) {
       dims[kept - 1] *= dims[i];
       for (auto& s : strides) s[kept - 1] = s[i];

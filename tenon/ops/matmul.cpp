@@ -27,8 +27,8 @@ namespace {
 DType product_dtype(const TensorType& a, const TensorType& b) {
   check_dtype("matmul", a.dtype, ir::DTypeClass::kReal);
   check_dtype("matmul", b.dtype, ir::DTypeClass::kReal);
-  const bool mixed = (a.dtype == DType::kF32 && is_half(b.dtype)) ||
-                     (b.dtype == DType::kF32 && is_half(a.dtype));
+  const bool mixed =
+      (a.dtype == DType::kF32 && is_half(b.dtype)) || (b.dtype == DType::kF32 && is_half(a.dtype));
   if (a.dtype == b.dtype || mixed) return mixed ? DType::kF32 : a.dtype;
   throw TypeError(fmt::format("matmul: operands must have one dtype, or f32 with f16 or bf16, got "
                               "{} and {}",
@@ -69,16 +69,17 @@ std::vector<TensorType> matmul_infer(const ir::InferArgs& args) {
   try {
     shape = broadcast_shapes("matmul", {lead(a.shape), lead(b.shape)});
   } catch (const ShapeError& error) {
-    throw ShapeError(error.message(), {.label = "matmul_c3",
-                                       .hint = error.parts().hint,
-                                       .details = operand_types(args.in)});
+    throw ShapeError(
+        error.message(),
+        {.label = "matmul_c3", .hint = error.parts().hint, .details = operand_types(args.in)});
   }
   shape.push_back(from_last(a.shape, 1));
   shape.push_back(from_last(b.shape, 0));
   return {{dtype, shape}};
 }
 
-// --- evaluation ------------------------------------------------------------------------------------------
+// --- evaluation
+// ------------------------------------------------------------------------------------------
 
 // One m×k by k×n product; T accumulates: double for floats. Rows of b stay in the inner loop, so
 // that memory is read in order.
@@ -147,7 +148,8 @@ std::vector<Literal> matmul_eval(const ir::EvalArgs& args) {
   }
 }
 
-// --- lowering: one element is a loop over k; passes choose better forms --------------------------------
+// --- lowering: one element is a loop over k; passes choose better forms
+// --------------------------------
 
 Index matrix_index(kir::Builder& b, const Shape& shape, const Shape& result,
                    std::span<const Val> index, Val row, Val column) {
@@ -171,7 +173,7 @@ Val matmul_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<co
     const Val u = ctx.element(x, matrix_index(b, x.shape(), type.shape, index, row, k[0]));
     const Val v = ctx.element(y, matrix_index(b, y.shape(), type.shape, index, k[0], column));
     return elt::times(elt::Sym{&b, cast(b, u, x.dtype(), acc), acc},
-                         elt::Sym{&b, cast(b, v, y.dtype(), acc), acc});
+                      elt::Sym{&b, cast(b, v, y.dtype(), acc), acc});
   };
   const ReduceNest nest{{from_last(x.shape(), 0)}, false};
   if (is_float(acc)) {
@@ -214,8 +216,9 @@ namespace op {
 
 const ir::OpDef matmul{
     .name = "matmul",
-    .doc = "The matrix product over the last axis of a and the second-last of b, batched over the "
-           "others; f16 and bf16 accumulate in f32, f32 with f16 or bf16 gives f32, integers wrap.",
+    .doc =
+        "The matrix product over the last axis of a and the second-last of b, batched over the "
+        "others; f16 and bf16 accumulate in f32, f32 with f16 or bf16 gives f32, integers wrap.",
     .traits = ir::kAnchor,
     .min_operands = 2,
     .max_operands = 2,

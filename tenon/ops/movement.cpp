@@ -41,8 +41,9 @@ std::vector<ir::Sample> for_all_dtypes(const Samples& add) {
   return samples;
 }
 
-// --- reshape {shape} -------------------------------------------------------------------------------------
-// reshape_c1: the shapes have equally many elements for all values of the names.
+// --- reshape {shape}
+// ------------------------------------------------------------------------------------- reshape_c1:
+// the shapes have equally many elements for all values of the names.
 
 std::vector<TensorType> reshape_infer(const ir::InferArgs& args) {
   const TensorType& x = args.in[0];
@@ -126,7 +127,8 @@ std::vector<ir::Sample> reshape_samples() {
   });
 }
 
-// --- transpose {perm} --------------------------------------------------------------------------------------
+// --- transpose {perm}
+// --------------------------------------------------------------------------------------
 // transpose_c1: perm names every axis once.
 
 std::vector<TensorType> transpose_infer(const ir::InferArgs& args) {
@@ -153,8 +155,7 @@ std::vector<Literal> transpose_eval(const ir::EvalArgs& args) {
   return {copy_strided(args.in[0], 0, strides, args.out[0])};
 }
 
-Val transpose_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
-                    std::span<const Val> index) {
+Val transpose_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<const Val> index) {
   const auto& perm = node.attrs.ints("perm");
   Index at(index.size());
   for (size_t i = 0; i < perm.size(); ++i) at[static_cast<size_t>(perm[i])] = index[i];
@@ -169,7 +170,8 @@ std::vector<ir::Sample> transpose_samples() {
   });
 }
 
-// --- broadcast_to {shape} -----------------------------------------------------------------------------------
+// --- broadcast_to {shape}
+// -----------------------------------------------------------------------------------
 // broadcast_to_c1: right-aligned, every dimension of x is 1 or that of the shape.
 
 std::vector<TensorType> broadcast_to_infer(const ir::InferArgs& args) {
@@ -208,7 +210,8 @@ std::vector<ir::Sample> broadcast_to_samples() {
   });
 }
 
-// --- squeeze {axes}: the axes have dimension 1 (squeeze_c1) ---------------------------------------------------
+// --- squeeze {axes}: the axes have dimension 1 (squeeze_c1)
+// ---------------------------------------------------
 
 std::vector<TensorType> squeeze_infer(const ir::InferArgs& args) {
   const Shape& shape = args.in[0].shape;
@@ -244,7 +247,8 @@ std::vector<ir::Sample> squeeze_samples() {
   });
 }
 
-// --- expand_dims {axes}: axes of the result --------------------------------------------------------------------
+// --- expand_dims {axes}: axes of the result
+// --------------------------------------------------------------------
 
 std::vector<TensorType> expand_dims_infer(const ir::InferArgs& args) {
   const Shape& shape = args.in[0].shape;
@@ -372,9 +376,9 @@ Shape fill_in(const Dim& total, Shape shape) {
   if (known.size() == shape.size()) return shape;
   const Dim rest = product(known);
   if (known.size() + 1 < shape.size() || same_dim(rest, 0)) {
-    throw ShapeError(fmt::format("reshape: -1 in {} is not decided by {} elements", str(shape),
-                                 total.str()),
-                     {.label = "reshape_c2"});
+    throw ShapeError(
+        fmt::format("reshape: -1 in {} is not decided by {} elements", str(shape), total.str()),
+        {.label = "reshape_c2"});
   }
   for (Dim& d : shape) {
     if (is_minus_one(d)) d = floor_div(total, rest);

@@ -84,8 +84,7 @@ std::vector<Literal> threefry_eval(const ir::EvalArgs& args) {
   return {std::move(result)};
 }
 
-Val threefry_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
-                   std::span<const Val> index) {
+Val threefry_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<const Val> index) {
   kir::Builder& b = ctx.builder();
   Val in[3];
   for (size_t k = 0; k < 3; ++k) {

@@ -21,7 +21,8 @@ using kir::Val;
 
 namespace {
 
-// --- what the six share -------------------------------------------------------------------------------
+// --- what the six share
+// -------------------------------------------------------------------------------
 
 std::vector<TensorType> infer_reduction(const ir::InferArgs& args, DTypeClass cls, DType result) {
   check_dtype(args.op, args.in[0].dtype, cls);
@@ -31,7 +32,8 @@ std::vector<TensorType> infer_reduction(const ir::InferArgs& args, DTypeClass cl
 }
 
 // Element strides by which a walk over the operand moves in the result: 0 along reduced axes.
-std::vector<int64_t> result_strides(std::span<const int64_t> dims, const std::vector<int64_t>& axes) {
+std::vector<int64_t> result_strides(std::span<const int64_t> dims,
+                                    const std::vector<int64_t>& axes) {
   std::vector<int64_t> strides(dims.size(), 0);
   int64_t stride = 1;
   for (size_t i = dims.size(); i-- > 0;) {
@@ -95,8 +97,7 @@ struct Site {
 
 // A reduction by one instruction: combine(accumulator, element in type `acc`).
 Val emit_simple(LowerContext& ctx, const ir::Node& node, std::span<const Val> index, DType acc,
-                Val init, Combine combine,
-                elt::Sym (*join)(elt::Sym, elt::Sym)) {
+                Val init, Combine combine, elt::Sym (*join)(elt::Sym, elt::Sym)) {
   const Site site(node);
   kir::Builder& b = ctx.builder();
   const kir::CarriedSpec carried[] = {{init, combine}};
@@ -139,7 +140,8 @@ DType sum_dtype(DType dtype) {
 }
 DType sum_result(DType dtype) { return is_half(dtype) ? dtype : sum_dtype(dtype); }
 
-// --- sum ------------------------------------------------------------------------------------------------
+// --- sum
+// ------------------------------------------------------------------------------------------------
 
 struct Plus {
   template <class T>
@@ -166,8 +168,8 @@ Val sum_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<const
     return emit_simple(ctx, node, index, acc, b.i64(0), Combine::kAdd, elt::plus);
   }
   const Site site(node);
-  const Val total = emit_float_sum(
-      ctx, site.nest, index, kir::type_of(acc), [&](std::span<const Val> reduced) {
+  const Val total =
+      emit_float_sum(ctx, site.nest, index, kir::type_of(acc), [&](std::span<const Val> reduced) {
         return cast(b, site.element(ctx, index, reduced), site.x.dtype(), acc);
       });
   return from_arith(b, total, node.types[0].dtype);
@@ -180,7 +182,8 @@ std::vector<ir::Sample> sum_samples() {
   return samples;
 }
 
-// --- prod -----------------------------------------------------------------------------------------------
+// --- prod
+// -----------------------------------------------------------------------------------------------
 
 struct Times {
   template <class T>
@@ -212,7 +215,8 @@ std::vector<ir::Sample> prod_samples() {
   return reduction_samples(DTypeClass::kReal, true, 0.5, 1.5);
 }
 
-// --- max and min: <op>_empty: no axis is certainly empty ---------------------------------------------------
+// --- max and min: <op>_empty: no axis is certainly empty
+// ---------------------------------------------------
 
 template <bool kMax>
 struct Extreme {
@@ -257,8 +261,8 @@ struct Extreme {
     const DType dtype = node.operands[0].dtype();
     const DType acc = is_half(dtype) ? DType::kF32 : dtype;
     check_not_empty(b, Site(node).nest.dims);
-    return emit_simple(ctx, node, index, acc, extreme_start(b, acc, kMax), extreme_combine(acc, kMax),
-                       apply<elt::Sym>);
+    return emit_simple(ctx, node, index, acc, extreme_start(b, acc, kMax),
+                       extreme_combine(acc, kMax), apply<elt::Sym>);
   }
   static std::vector<ir::Sample> samples() {
     return reduction_samples(DTypeClass::kReal, false, -100, 100);
@@ -267,7 +271,8 @@ struct Extreme {
 using Max = Extreme<true>;
 using Min = Extreme<false>;
 
-// --- any and all: bool; true for no elements in all, false in any ----------------------------------------
+// --- any and all: bool; true for no elements in all, false in any
+// ----------------------------------------
 
 template <bool kAny>
 struct Quantifier {
@@ -299,18 +304,18 @@ using All = Quantifier<false>;
 
 namespace op {
 
-#define TENON_REDUCTION(NAME, INFER, EVAL, LOWER, SAMPLES, DOC)                       \
-  const ir::OpDef NAME{                                                               \
-      .name = #NAME,                                                                  \
-      .doc = DOC,                                                                     \
-      .traits = ir::kReduction,                                                       \
-      .min_operands = 1,                                                              \
-      .max_operands = 1,                                                              \
-      .attrs = {{"axes", std::vector<int64_t>{}, true}, {"keepdims", false}},         \
-      .infer = INFER,                                                                 \
-      .eval = EVAL,                                                                   \
-      .lower = LOWER,                                                                 \
-      .samples = SAMPLES,                                                             \
+#define TENON_REDUCTION(NAME, INFER, EVAL, LOWER, SAMPLES, DOC) \
+  const ir::OpDef NAME{ \
+      .name = #NAME, \
+      .doc = DOC, \
+      .traits = ir::kReduction, \
+      .min_operands = 1, \
+      .max_operands = 1, \
+      .attrs = {{"axes", std::vector<int64_t>{}, true}, {"keepdims", false}}, \
+      .infer = INFER, \
+      .eval = EVAL, \
+      .lower = LOWER, \
+      .samples = SAMPLES, \
   };
 TENON_REDUCTION(sum, sum_infer, sum_eval, sum_lower, sum_samples,
                 "The sum over axes; integers and bool in i64 or u64, floats in at least f32 by "
@@ -359,9 +364,9 @@ Value reduce(const ir::OpDef& def, const Value& x, const Axes& axes, bool keepdi
 
 }  // namespace
 
-#define TENON_REDUCTION(NAME, OPERAND)                                                       \
-  Value NAME(const Value& x, const Axes& axes, bool keepdims, LocationPtr location) {        \
-    return reduce(op::NAME, OPERAND, axes, keepdims, std::move(location));                   \
+#define TENON_REDUCTION(NAME, OPERAND) \
+  Value NAME(const Value& x, const Axes& axes, bool keepdims, LocationPtr location) { \
+    return reduce(op::NAME, OPERAND, axes, keepdims, std::move(location)); \
   }
 TENON_REDUCTION(sum, x)
 TENON_REDUCTION(prod, x)

@@ -39,8 +39,8 @@ std::vector<kir::Val> emit_reduction(LowerContext& ctx, const ReduceNest& nest,
 
 // The sum of f32 or f64 terms, from 0: runs of at most kSumBlock terms in their own type, the sums
 // of runs in f64, the whole rounded to the type of the terms.
-kir::Val emit_float_sum(LowerContext& ctx, const ReduceNest& nest,
-                        std::span<const kir::Val> index, kir::Type type,
+kir::Val emit_float_sum(LowerContext& ctx, const ReduceNest& nest, std::span<const kir::Val> index,
+                        kir::Type type,
                         const std::function<kir::Val(std::span<const kir::Val> reduced)>& term);
 
 // The neutral element and the combination of max (or min) in an arithmetic type.

@@ -60,9 +60,9 @@ std::vector<CarriedSpec> from_values(std::span<const Val> values) {
 }
 
 // Loops over dims[level …]; `leaf` emits the innermost one.
-std::vector<Val> emit_nest(
-    Builder& b, const Shape& dims, std::vector<Val>& reduced, std::span<const Val> accumulators,
-    const std::function<std::vector<Val>(std::span<const Val>)>& leaf) {
+std::vector<Val> emit_nest(Builder& b, const Shape& dims, std::vector<Val>& reduced,
+                           std::span<const Val> accumulators,
+                           const std::function<std::vector<Val>(std::span<const Val>)>& leaf) {
   const size_t level = reduced.size();
   if (level + 1 >= dims.size()) return leaf(accumulators);
   const std::vector<CarriedSpec> carried = from_values(accumulators);
@@ -99,10 +99,9 @@ std::vector<Val> emit_reduction(LowerContext& ctx, const ReduceNest& nest,
     result = emit_nest(b, nest.dims, reduced, start, [&](std::span<const Val> accumulators) {
       std::vector<CarriedSpec> carried = from_values(accumulators);
       for (size_t i = 0; i < carried.size(); ++i) carried[i].combine = init[i].combine;
-      return b.loop(b.i64(0), b.dim(count), inner_spec(vector, count), carried,
-                    [&](Val var, std::span<const Val> in) {
-                      return step(in, with_last(reduced, var));
-                    });
+      return b.loop(
+          b.i64(0), b.dim(count), inner_spec(vector, count), carried,
+          [&](Val var, std::span<const Val> in) { return step(in, with_last(reduced, var)); });
     });
   });
   return result;
@@ -131,8 +130,8 @@ Val widen(Builder& b, Val v) {
 Val emit_blocked(Builder& b, Val wide, const Dim& count, bool vector, Type type,
                  const std::vector<Val>& reduced, const Term& term) {
   if (short_run(count)) {
-    const Val run = emit_run_sum(b, b.i64(0), b.dim(count), inner_spec(vector, count), type,
-                                 reduced, term);
+    const Val run =
+        emit_run_sum(b, b.i64(0), b.dim(count), inner_spec(vector, count), type, reduced, term);
     return b.add(wide, widen(b, run));
   }
   const bool even = count.known_divisor() % kSumBlock == 0;
@@ -151,8 +150,8 @@ Val emit_blocked(Builder& b, Val wide, const Dim& count, bool vector, Type type,
 
 }  // namespace
 
-Val emit_float_sum(LowerContext& ctx, const ReduceNest& nest, std::span<const Val> index,
-                   Type type, const Term& term) {
+Val emit_float_sum(LowerContext& ctx, const ReduceNest& nest, std::span<const Val> index, Type type,
+                   const Term& term) {
   Builder& b = ctx.builder();
   if (nest.dims.empty()) return term({});
   Val result = nullptr;
@@ -165,11 +164,10 @@ Val emit_float_sum(LowerContext& ctx, const ReduceNest& nest, std::span<const Va
     }
     const std::vector<Val> start{b.constant_float(Type::kF64, 0)};
     std::vector<Val> reduced;
-    const Val wide = emit_nest(b, nest.dims, reduced, start,
-                               [&](std::span<const Val> in) -> std::vector<Val> {
-                                 return {emit_blocked(b, in[0], count, vector, type, reduced,
-                                                      term)};
-                               })[0];
+    const Val wide =
+        emit_nest(b, nest.dims, reduced, start, [&](std::span<const Val> in) -> std::vector<Val> {
+          return {emit_blocked(b, in[0], count, vector, type, reduced, term)};
+        })[0];
     result = type == Type::kF64 ? wide : b.convert(Op::kFTrunc, type, wide);
   });
   return result;

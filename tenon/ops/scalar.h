@@ -78,10 +78,7 @@ T negate(T x) {
   }
 }
 template <class T>
-  requires Float<T> || std::same_as<T, Complex>
-T divide(T x, T y) {
-  return x / y;
-}
+requires Float<T> || std::same_as<T, Complex> T divide(T x, T y) { return x / y; }
 template <Float T>
 T magnitude(T x) {
   return std::fabs(x);
@@ -96,7 +93,8 @@ T sign(T x) {
   return x > T(0) ? T(1) : below_zero(x) ? static_cast<T>(-1) : x == T(0) ? T(0) : x;
 }
 
-// --- choice: NaN wins in larger/smaller, -0 < +0 --------------------------------------------------
+// --- choice: NaN wins in larger/smaller, -0 < +0
+// --------------------------------------------------
 template <Number T>
 bool is_nan(T x) {
   if constexpr (Float<T>) {
@@ -146,7 +144,8 @@ bool sign_bit(T x) {
   }
 }
 
-// --- integer division: by zero gives 0, the minimum by -1 wraps -----------------------------------
+// --- integer division: by zero gives 0, the minimum by -1 wraps
+// -----------------------------------
 template <Int T>
 T quotient(T x, T y) {  // toward zero
   if (y == 0) return 0;
@@ -211,22 +210,14 @@ T shift_right(T x, T y) {
   return n < 64 ? x >> n : (below_zero(x) ? static_cast<T>(-1) : T(0));
 }
 template <class T>
-  requires Int<T> || std::same_as<T, bool>
-T bit_and(T x, T y) {
-  return x & y;
-}
+requires Int<T> || std::same_as<T, bool> T bit_and(T x, T y) { return x & y; }
 template <class T>
-  requires Int<T> || std::same_as<T, bool>
-T bit_or(T x, T y) {
-  return x | y;
-}
+requires Int<T> || std::same_as<T, bool> T bit_or(T x, T y) { return x | y; }
 template <class T>
-  requires Int<T> || std::same_as<T, bool>
-T bit_xor(T x, T y) {
-  return x ^ y;
-}
+requires Int<T> || std::same_as<T, bool> T bit_xor(T x, T y) { return x ^ y; }
 
-// --- comparison ------------------------------------------------------------------------------------
+// --- comparison
+// ------------------------------------------------------------------------------------
 template <Number T>
 bool eq(T x, T y) {
   return x == y;
@@ -243,15 +234,16 @@ inline bool both(bool a, bool b) { return a && b; }
 inline bool either(bool a, bool b) { return a || b; }
 inline bool negation(bool a) { return !a; }
 
-// --- rounding: integers are whole already ------------------------------------------------------------
+// --- rounding: integers are whole already
+// ------------------------------------------------------------
 #define TENON_ROUNDING(name, function) \
-  template <Number T>                  \
-  T name(T x) {                        \
-    if constexpr (Float<T>) {          \
-      return function(x);              \
-    } else {                           \
-      return x;                        \
-    }                                  \
+  template <Number T> \
+  T name(T x) { \
+    if constexpr (Float<T>) { \
+      return function(x); \
+    } else { \
+      return x; \
+    } \
   }
 TENON_ROUNDING(round_down, std::floor)
 TENON_ROUNDING(round_up, std::ceil)
@@ -259,7 +251,8 @@ TENON_ROUNDING(round_to_zero, std::trunc)
 TENON_ROUNDING(round_to_even, std::nearbyint)
 #undef TENON_ROUNDING
 
-// --- functions of floats -------------------------------------------------------------------------------
+// --- functions of floats
+// -------------------------------------------------------------------------------
 template <Float T>
 T square_root(T x) {
   return std::sqrt(x);
@@ -303,7 +296,8 @@ inline double power(double x, double y) { return std::pow(x, y); }
 // By squaring, wrapping. A negative exponent gives the truncated quotient 1 / x^-y: 0 but for ±1.
 template <Int T>
 T power(T x, T y) {
-  if (below_zero(y)) return x == T(1) ? T(1) : x == static_cast<T>(-1) ? ((y & 1) ? x : T(1)) : T(0);
+  if (below_zero(y))
+    return x == T(1) ? T(1) : x == static_cast<T>(-1) ? ((y & 1) ? x : T(1)) : T(0);
   T result = 1;
   for (auto n = static_cast<uint64_t>(y); n != 0; n >>= 1) {
     if (n & 1) result = times(result, x);

@@ -34,8 +34,7 @@ template <class T>
 std::vector<Literal> scan(const ir::EvalArgs& args) {
   const Literal& x = args.in[0];
   Literal result(args.out[0].dtype, x.dims());
-  const auto axis =
-      static_cast<size_t>(normalize_axis("cumsum", args.attrs.i("axis"), x.rank()));
+  const auto axis = static_cast<size_t>(normalize_axis("cumsum", args.attrs.i("axis"), x.rank()));
   const bool reverse = args.attrs.b("reverse");
   const bool exclusive = args.attrs.b("exclusive");
   const int64_t n = x.dims()[axis];
@@ -74,16 +73,14 @@ Val cumsum_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<co
   const bool exclusive = node.attrs.b("exclusive");
   const Val n = b.dim(x.shape()[axis]);
   const Val here = index[axis];
-  const Val zero =
-      is_float(acc) ? b.constant_float(Type::kF64, 0) : b.constant_int(Type::kI64, 0);
+  const Val zero = is_float(acc) ? b.constant_float(Type::kF64, 0) : b.constant_int(Type::kI64, 0);
   // Terms in the order of the running sum; those past this element are left out, since the bounds
   // of a loop may not vary.
   const kir::CarriedSpec carried[] = {{zero}};
   const auto step = [&](Val k, std::span<const Val> in) -> std::vector<Val> {
     const Val from = reverse ? b.sub(b.sub(n, b.i64(1)), k) : k;
-    const kir::Pred before =
-        reverse ? (exclusive ? kir::Pred::kSGt : kir::Pred::kSGe)
-                : (exclusive ? kir::Pred::kSLt : kir::Pred::kSLe);
+    const kir::Pred before = reverse ? (exclusive ? kir::Pred::kSGt : kir::Pred::kSGe)
+                                     : (exclusive ? kir::Pred::kSLt : kir::Pred::kSLe);
     Index at(index.begin(), index.end());
     at[axis] = from;
     const Val term = cast(b, ctx.element(x, at), x.dtype(), acc);
@@ -116,8 +113,9 @@ namespace op {
 
 const ir::OpDef cumsum{
     .name = "cumsum",
-    .doc = "The running sum along an axis, from the end with `reverse`, without the element itself "
-           "with `exclusive`; floats accumulate in f64, integers and bool in i64 or u64.",
+    .doc =
+        "The running sum along an axis, from the end with `reverse`, without the element itself "
+        "with `exclusive`; floats accumulate in f64, integers and bool in i64 or u64.",
     .traits = ir::kAnchor,
     .min_operands = 1,
     .max_operands = 1,
@@ -135,8 +133,7 @@ std::vector<const ir::OpDef*> scan_ops() { return {&op::cumsum}; }
 Value cumsum(const Value& x, int64_t axis, bool reverse, bool exclusive, LocationPtr location) {
   const auto rank = static_cast<int64_t>(x.shape().size());
   if (axis < 0 && axis >= -rank) axis += rank;
-  return ir::make(op::cumsum, {x},
-                  {{"axis", axis}, {"reverse", reverse}, {"exclusive", exclusive}},
+  return ir::make(op::cumsum, {x}, {{"axis", axis}, {"reverse", reverse}, {"exclusive", exclusive}},
                   std::move(location));
 }
 

@@ -17,9 +17,10 @@ using kir::Val;
 
 namespace {
 
-// --- slice {start, size, step} --------------------------------------------------------------------------
-// slice_c1: start, size and step have one entry an axis, and no step is 0.
-// slice_c2: where all are numbers, every element lies inside the operand.
+// --- slice {start, size, step}
+// -------------------------------------------------------------------------- slice_c1: start, size
+// and step have one entry an axis, and no step is 0. slice_c2: where all are numbers, every element
+// lies inside the operand.
 
 void check_window(std::string_view op, const Shape& shape, const Shape& start, const Shape& size,
                   const std::vector<int64_t>& step) {
@@ -81,15 +82,15 @@ std::vector<ir::Sample> slice_samples() {
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto d = static_cast<DType>(i);
     samples.push_back({.in = {{d, {6, 7}}}, .attrs = window({1, 6}, {3, 4}, {2, -2})});
-    samples.push_back({.in = {{d, {"n", 5}}},
-                       .attrs = window({0, 2}, {"n", 3}, {1, 1})});
+    samples.push_back({.in = {{d, {"n", 5}}}, .attrs = window({0, 2}, {"n", 3}, {1, 1})});
     samples.push_back({.in = {{d, {4}}}, .attrs = window({4}, {0}, {1})});
   }
   return samples;
 }
 
-// --- run-time starts: shared by dynamic_slice and slice_update ---------------------------------------------
-// <op>_starts: one 0-d i64 operand for each axis of `axes`.
+// --- run-time starts: shared by dynamic_slice and slice_update
+// --------------------------------------------- <op>_starts: one 0-d i64 operand for each axis of
+// `axes`.
 
 void check_starts(std::string_view op, std::span<const TensorType> starts,
                   const std::vector<int64_t>& axes, size_t rank) {
@@ -109,9 +110,8 @@ int64_t clamp_start(int64_t start, int64_t dim, int64_t extent) {
 
 // The first element of a window of `size` by `step` in `dims`: static starts, or clamped operands.
 std::vector<int64_t> resolve_starts(const Shape& start, std::span<const Literal> operands,
-                                    const std::vector<int64_t>& axes,
-                                    std::span<const int64_t> dims, std::span<const int64_t> size,
-                                    std::span<const int64_t> step) {
+                                    const std::vector<int64_t>& axes, std::span<const int64_t> dims,
+                                    std::span<const int64_t> size, std::span<const int64_t> step) {
   std::vector<int64_t> first;
   for (const Dim& d : start) first.push_back(d.value());
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -138,8 +138,9 @@ Index emit_starts(LowerContext& ctx, const ir::Node& node, size_t first_operand,
   return first;
 }
 
-// --- dynamic_slice(x, starts …) {start, size, axes} -----------------------------------------------------------
-// dynamic_slice_c1: size has one entry an axis and is not known to exceed x's.
+// --- dynamic_slice(x, starts …) {start, size, axes}
+// ----------------------------------------------------------- dynamic_slice_c1: size has one entry
+// an axis and is not known to exceed x's.
 
 std::vector<TensorType> dynamic_slice_infer(const ir::InferArgs& args) {
   const Shape& shape = args.in[0].shape;
@@ -150,9 +151,9 @@ std::vector<TensorType> dynamic_slice_infer(const ir::InferArgs& args) {
     right = !Dim::less(shape[i], size[i]).value_or(false);
   }
   if (!right) {
-    throw ValueError(fmt::format("dynamic_slice: a window of {} does not fit into {}", str(size),
-                                 str(shape)),
-                     {.label = "dynamic_slice_c1"});
+    throw ValueError(
+        fmt::format("dynamic_slice: a window of {} does not fit into {}", str(size), str(shape)),
+        {.label = "dynamic_slice_c1"});
   }
   return {{args.in[0].dtype, size}};
 }
@@ -205,9 +206,10 @@ std::vector<ir::Sample> dynamic_slice_samples() {
   return samples;
 }
 
-// --- slice_update(x, update, starts …) {start, step, axes} ------------------------------------------------------
-// slice_update_c1: update has x's dtype and rank; start and step one entry an axis, steps positive.
-// slice_update_c2: where all are numbers, the window lies inside x.
+// --- slice_update(x, update, starts …) {start, step, axes}
+// ------------------------------------------------------ slice_update_c1: update has x's dtype and
+// rank; start and step one entry an axis, steps positive. slice_update_c2: where all are numbers,
+// the window lies inside x.
 
 std::vector<TensorType> slice_update_infer(const ir::InferArgs& args) {
   const TensorType& x = args.in[0];
@@ -219,20 +221,20 @@ std::vector<TensorType> slice_update_infer(const ir::InferArgs& args) {
   const bool steps_up = std::all_of(step.begin(), step.end(), [](int64_t s) { return s > 0; });
   if (x.dtype != update.dtype || x.rank() != update.rank() || start.size() != x.rank() ||
       step.size() != x.rank() || !steps_up) {
-    throw ShapeError("slice_update: update must have the operand's dtype and rank, start and step "
-                     "one entry an axis, and steps must be positive",
-                     {.label = "slice_update_c1", .details = operand_types(args.in.first(2))});
+    throw ShapeError(
+        "slice_update: update must have the operand's dtype and rank, start and step "
+        "one entry an axis, and steps must be positive",
+        {.label = "slice_update_c1", .details = operand_types(args.in.first(2))});
   }
   for (size_t i = 0; i < x.rank(); ++i) {
     if (update.shape[i] == Dim(0)) continue;
     const Dim extent = (update.shape[i] - 1) * step[i] + 1;
-    const bool dynamic =
-        std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    const bool dynamic = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
     const Dim end = dynamic ? extent : start[i] + extent;
     if (!Dim::less(x.shape[i], end).value_or(false)) continue;
-    throw ShapeError(fmt::format("slice_update: update reaches {} on axis {} of {}", end.str(), i,
-                                 str(x.shape)),
-                     {.label = "slice_update_c2", .details = operand_types(args.in.first(2))});
+    throw ShapeError(
+        fmt::format("slice_update: update reaches {} on axis {} of {}", end.str(), i, str(x.shape)),
+        {.label = "slice_update_c2", .details = operand_types(args.in.first(2))});
   }
   return {x};
 }
@@ -281,8 +283,7 @@ Val slice_update_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
     }
     // Outside the window the division would see a negative offset.
     const Val safe = b.binary(Op::kSMax, offset, b.i64(0));
-    inside = b.binary(Op::kAnd, inside,
-                      b.cmp(Pred::kEq, b.index_rem(safe, step[i]), b.i64(0)));
+    inside = b.binary(Op::kAnd, inside, b.cmp(Pred::kEq, b.index_rem(safe, step[i]), b.i64(0)));
     at.push_back(b.index_div(safe, step[i]));
   }
   const Val fresh = ctx.element_if(update, at, inside);
@@ -293,9 +294,8 @@ Val slice_update_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
 std::vector<ir::Sample> slice_update_samples() {
   std::vector<ir::Sample> samples;
   const auto attrs = [](Shape start, std::vector<int64_t> step, std::vector<int64_t> axes) {
-    return ir::Attrs{{"start", std::move(start)},
-                     {"step", std::move(step)},
-                     {"axes", std::move(axes)}};
+    return ir::Attrs{
+        {"start", std::move(start)}, {"step", std::move(step)}, {"axes", std::move(axes)}};
   };
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto d = static_cast<DType>(i);
@@ -309,8 +309,8 @@ std::vector<ir::Sample> slice_update_samples() {
                      .attrs = attrs({0, 0}, {1, 1}, {0}),
                      .lo = -8,
                      .hi = 8});
-  samples.push_back({.in = {{DType::kF32, {3, 4}}, {DType::kF32, {0, 4}}},
-                     .attrs = attrs({0, 0}, {1, 1}, {})});
+  samples.push_back(
+      {.in = {{DType::kF32, {3, 4}}, {DType::kF32, {0, 4}}}, .attrs = attrs({0, 0}, {1, 1}, {})});
   return samples;
 }
 
@@ -335,8 +335,9 @@ const ir::OpDef slice{
 
 const ir::OpDef dynamic_slice{
     .name = "dynamic_slice",
-    .doc = "A window whose start on `axes` is given by 0-d i64 operands, clamped so that the "
-           "window is whole.",
+    .doc =
+        "A window whose start on `axes` is given by 0-d i64 operands, clamped so that the "
+        "window is whole.",
     .traits = ir::kMovement,
     .min_operands = 1,
     .max_operands = -1,
@@ -351,8 +352,9 @@ const ir::OpDef dynamic_slice{
 
 const ir::OpDef slice_update{
     .name = "slice_update",
-    .doc = "The operand with a window by positive steps replaced; starts on `axes` are 0-d i64 "
-           "operands, clamped so that the window is whole.",
+    .doc =
+        "The operand with a window by positive steps replaced; starts on `axes` are 0-d i64 "
+        "operands, clamped so that the window is whole.",
     .traits = ir::kAnchor,
     .min_operands = 2,
     .max_operands = -1,
@@ -463,9 +465,9 @@ Value index(const Value& x, int64_t axis, const Dim& i, LocationPtr location) {
     const bool outside =
         certainly_negative(start[a]) || Dim::less(dim, start[a] + 1).value_or(false);
     if (outside) {
-      throw IndexError(fmt::format("index: {} is outside axis {} of {}", i.str(), axis,
-                                   ir::brief(x.type())),
-                       {.label = "index_c1"});
+      throw IndexError(
+          fmt::format("index: {} is outside axis {} of {}", i.str(), axis, ir::brief(x.type())),
+          {.label = "index_c1"});
     }
   });
   std::vector<int64_t> step(size.size(), 1);
@@ -512,11 +514,10 @@ Value slice_update(const Value& x, const Value& update, std::span<const SliceBou
   });
   Value value = broadcast_to(cast(update, x.dtype(), location), size, location);
   if (!backwards.empty()) value = flip(value, backwards, location);
-  return ir::make(op::slice_update, {x, value},
-                  {{"start", std::move(start)},
-                   {"step", std::move(step)},
-                   {"axes", std::vector<int64_t>{}}},
-                  std::move(location));
+  return ir::make(
+      op::slice_update, {x, value},
+      {{"start", std::move(start)}, {"step", std::move(step)}, {"axes", std::vector<int64_t>{}}},
+      std::move(location));
 }
 
 Value dynamic_slice_update(const Value& x, const Value& update, std::vector<Value> starts,

@@ -17,9 +17,7 @@ Sym unary(Op op, Sym x) { return x.with(x.b->unary(op, x.v)); }
 Sym binary(Op op, Sym x, Sym y) { return x.with(x.b->binary(op, x.v, y.v)); }
 Sym compare(Pred pred, Sym x, Sym y) { return x.flag(x.b->cmp(pred, x.v, y.v)); }
 
-Sym integer(Sym like, int64_t value) {
-  return like.with(like.b->constant_int(like.type(), value));
-}
+Sym integer(Sym like, int64_t value) { return like.with(like.b->constant_int(like.type(), value)); }
 Sym no(Sym like) { return like.flag(like.b->boolean(false)); }
 
 // A divisor that no division traps on, and whether it stands for the given one: 0 and, for signed
@@ -56,8 +54,7 @@ Sym integer_power(Sym x, Sym y) {
   const Sym zero = integer(x, 0);
   const Sym minus_one = integer(x, -1);
   const Sym alternating = select(eq(bit_and(y, one), one), x, one);
-  const Sym inverse =
-      select(eq(x, one), one, select(eq(x, minus_one), alternating, zero));
+  const Sym inverse = select(eq(x, one), one, select(eq(x, minus_one), alternating, zero));
   return select(lt(y, zero), inverse, positive);
 }
 

@@ -57,7 +57,8 @@ TEST(GgufHostile, AcceptsTheRightOnes) {
 // Every prefix of a right file, and every byte of its head changed, is read or refused, nothing
 // else.
 TEST(GgufHostile, CutAndChangedFiles) {
-  for (const std::string name : expected().at("accept")) {
+  const nlohmann::json names = expected().at("accept");
+  for (const std::string name : names) {
     auto file = MappedFile::open(folder() + "/" + name + ".gguf");
     std::vector<std::byte> bytes(file->bytes().begin(), file->bytes().end());
     int accepted = 0;
