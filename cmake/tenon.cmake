@@ -12,11 +12,7 @@ find_package(fmt REQUIRED)
 add_library(tenon_flags INTERFACE)
 target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off
                                              -ffunction-sections -fdata-sections)
-<<<<<<< HEAD
 # GCC 12 warns of overlapping copies inside std::string's own code when it optimises.
-=======
-# GCC 12 warns of overlaps that cannot be in std::string's operator+ (its bug 105651).
->>>>>>> 1bef590 (Sanitized and run-time-only builds pass; clang-tidy of the same LLVM)
 target_compile_options(tenon_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(tenon_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(TENON_FUZZ)
