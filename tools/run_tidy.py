@@ -44,7 +44,7 @@ end = time.monotonic() + (1e9 if options.all else options.seconds)
 def tidy(path):
     if time.monotonic() > end:
         return None
-    return subprocess.run([options.tool, "--quiet", "-p", options.build, path],
+    return subprocess.run([options.tool, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", options.build, path],
                           capture_output=True, text=True)
 
 
