@@ -1,0 +1,44 @@
+// What every kernel of a group shares: buffers for inputs and roots, the context that loads them,
+// stores of roots, and the estimate of cost.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/kir/builder.h"
+#include "tenon/passes/group.h"
+#include "tenon/passes/group_body.h"
+#include "tenon/passes/lower_context.h"
+
+namespace tenon::passes {
+
+class KernelFrame {
+ public:
+  // Declares one buffer for each input, then one for each root.
+  KernelFrame(const Group& group, GroupBody body, const std::string& name);
+  KernelFrame(const KernelFrame&) = delete;
+  KernelFrame& operator=(const KernelFrame&) = delete;
+
+  const Group& group() const { return group_; }
+  const GroupBody& body() const { return body_; }
+  kir::Builder& builder() { return builder_; }
+  GroupContext& context() { return *context_; }
+  uint32_t root_buffer(size_t root) const { return static_cast<uint32_t>(body_.inputs.size() + root); }
+
+  // Computes every root at `index` and stores it; where `inside` is given, only where it holds.
+  void store_roots(std::span<const kir::Val> index, kir::Val inside = nullptr);
+  // Runs `body` for begin ≤ g < end of a grid of `size` indices.
+  void grid_loop(const Dim& size, bool vector, const std::function<void(kir::Val)>& body);
+  // The kernel with its grid cost filled in from the group's size, unless the body has set it.
+  kir::Kernel finish();
+
+ private:
+  const Group& group_;
+  GroupBody body_;
+  kir::Kernel kernel_;
+  kir::Builder builder_;
+  std::optional<GroupContext> context_;
+};
+
+}  // namespace tenon::passes

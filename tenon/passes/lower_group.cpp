@@ -1,0 +1,48 @@
+#include "tenon/passes/lower_group.h"
+
+#include "tenon/base/error.h"
+#include "tenon/passes/kernel_frame.h"
+#include "tenon/passes/lower_loops.h"
+#include "tenon/passes/lower_matmul.h"
+#include "tenon/passes/lower_scan.h"
+#include "tenon/passes/lower_slice_update.h"
+
+namespace tenon::passes {
+namespace {
+
+void lower_product(KernelFrame& frame) {
+  const GroupBody& body = frame.body();
+  const DType wanted = body.anchor.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  MatmulEmission emission{
+      *body.anchor.node,
+      frame.context(),
+      [&](std::span<const kir::Val> index, kir::Val value, kir::Val inside) {
+        frame.context().set_element(body.anchor,
+                                    [value](std::span<const kir::Val>) { return value; });
+        frame.store_roots(index, inside);
+      },
+      std::nullopt,
+  };
+  for (size_t i = 0; i < body.roots.size() && !emission.partial_buffer; ++i) {
+    if (body.roots[i].dtype() == wanted) emission.partial_buffer = frame.root_buffer(i);
+  }
+  emit_matmul(emission);
+}
+
+}  // namespace
+
+GroupKernel lower_group(const Group& group, const std::string& name) {
+  KernelFrame frame(group, make_body(group, group.kind == Group::Kind::kLoops), name);
+  switch (group.kind) {
+    case Group::Kind::kLoops: lower_loops(frame); break;
+    case Group::Kind::kMatmul: lower_product(frame); break;
+    case Group::Kind::kScan: lower_scan(frame); break;
+    case Group::Kind::kSliceUpdate: lower_slice_update(frame); break;
+    default: throw InternalError("internal: a group without a kernel");
+  }
+  GroupKernel result{frame.finish(), group.inputs};
+  result.buffers.insert(result.buffers.end(), group.roots.begin(), group.roots.end());
+  return result;
+}
+
+}  // namespace tenon::passes

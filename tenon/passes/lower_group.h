@@ -1,0 +1,27 @@
+// A group becomes a kernel.
+//
+// The nest of a kLoops group of shape d0 × … × dr-1 (merged dimensions):
+//   - one dimension: the grid runs over elements, in vectors;
+//   - else the grid runs over combinations of the leading dimensions and vectors over the last one;
+//     with row reductions, over rows: what depends on the row alone stands before the inner loop;
+//   - few long rows are cut into blocks, so that both threads have work;
+//   - a last dimension of a few elements is flattened into the vector loop;
+//   - a transposed read goes through square tiles that stay in the first cache.
+#pragma once
+
+#include "tenon/kir/kernel.h"
+#include "tenon/passes/group.h"
+
+namespace tenon::passes {
+
+struct GroupKernel {
+  kir::Kernel kernel;
+  // The kernel's argument buffers: inputs first, then roots.
+  std::vector<ir::Value> buffers;
+};
+
+// For groups of kind kLoops, kMatmul, kScan and kSliceUpdate. A kSliceUpdate kernel writes the
+// region alone, into a buffer that already holds operand 0; its only root is that buffer.
+GroupKernel lower_group(const Group& group, const std::string& name);
+
+}  // namespace tenon::passes

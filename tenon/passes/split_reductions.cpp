@@ -1,0 +1,103 @@
+#include "tenon/passes/split_reductions.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "tenon/ir/op_def.h"
+#include "tenon/ir/rewrite.h"
+#include "tenon/ops/ops.h"
+#include "tenon/passes/access.h"
+
+namespace tenon::passes {
+namespace {
+
+using ir::Value;
+namespace op = ops::op;
+
+constexpr int64_t kFewResults = 16;
+constexpr int64_t kManyElements = 65536;
+constexpr int64_t kPieces = 64;
+
+// The reductions for which reducing parts and then the partial results is the same operation.
+const std::array<const ir::OpDef*, 6> kAssociative = {&op::sum, &op::prod, &op::max,
+                                                      &op::min, &op::any,  &op::all};
+
+bool splits(const ir::Node& node) {
+  if (std::find(kAssociative.begin(), kAssociative.end(), node.op) == kAssociative.end()) {
+    return false;
+  }
+  const Dim results = product(node.types[0].shape);
+  if (!results.is_static() || results.value() == 0 || results.value() >= kFewResults) return false;
+  const Dim elements = product(node.operands[0].shape());
+  return elements.upper_bound() >= kManyElements &&
+         (!elements.is_static() || elements.value() > 0);
+}
+
+Value reduce(const ir::Node& like, const Value& x, std::vector<int64_t> axes, bool keepdims) {
+  return ir::make(*like.op, {x}, {{"axes", std::move(axes)}, {"keepdims", keepdims}},
+                  like.location);
+}
+
+// Reduces one axis of many elements in kPieces equal parts and a rest.
+Value reduce_long_axis(const ir::Node& node, const Value& x, int64_t axis) {
+  const Dim length = x.shape()[static_cast<size_t>(axis)];
+  const Dim part = floor_div(length, Dim(kPieces));
+  const Dim even = part * Dim(kPieces);
+  const bool rest = !(even == length);
+  Value head = rest ? ops::slice_axis(x, axis, {Dim(0), even}, node.location) : x;
+  Shape split = head.shape();
+  split[static_cast<size_t>(axis)] = Dim(kPieces);
+  split.insert(split.begin() + static_cast<ptrdiff_t>(axis) + 1, part);
+  Value pieces = reduce(node, ops::reshape(head, split, node.location), {axis + 1}, false);
+  if (rest) {
+    const bool no_neutral = node.op == &op::max || node.op == &op::min;
+    // max and min of nothing raise: the last elements once more instead of a rest that may be empty.
+    Dim from = even;
+    if (no_neutral) from = dim_max(length - Dim(kPieces), Dim(0));
+    Value tail = ops::slice_axis(x, axis, {from, length}, node.location);
+    tail = reduce(node, tail, {axis}, true);
+    pieces = ops::concatenate({pieces, tail}, axis, node.location);
+  }
+  return reduce(node, pieces, {axis}, true);
+}
+
+std::optional<Value> split(const ir::Node& node) {
+  if (!splits(node)) return std::nullopt;
+  const std::vector<int> axes = reduced_axes(node);
+  Value x = node.operands[0];
+  const DType dtype = node.types[0].dtype;
+  if (is_half(x.dtype()) && (node.op == &op::sum || node.op == &op::prod)) {
+    x = ops::cast(x, DType::kF32, node.location);
+  }
+  // From the inside out: the last axis alone leaves the others for the grid.
+  const Dim inner = x.shape()[static_cast<size_t>(axes.back())];
+  const Dim outer_elements = floor_div(product(x.shape()), dim_max(inner, Dim(1)));
+  Value result;
+  if (axes.size() > 1 && outer_elements.lower_bound() >= kPieces) {
+    result = reduce(node, x, {axes.back()}, true);
+    result = reduce(node, result, std::vector<int64_t>(axes.begin(), axes.end() - 1), true);
+  } else if (axes.size() == 1 && x.shape()[static_cast<size_t>(axes[0])].lower_bound() >= kPieces) {
+    result = reduce_long_axis(node, x, axes[0]);
+  } else {
+    return std::nullopt;
+  }
+  return ops::cast(ops::reshape(result, node.types[0].shape, node.location), dtype, node.location);
+}
+
+}  // namespace
+
+ir::GraphPtr split_reductions(const ir::GraphPtr& graph) {
+  return ir::rewrite(graph,
+                     [](const ir::Node& node, std::span<const Value> operands)
+                         -> std::optional<std::vector<Value>> {
+                       if (!node.op->is(ir::kReduction)) return std::nullopt;
+                       ir::NodePtr now = ir::make_node(
+                           *node.op, {operands.begin(), operands.end()}, node.attrs,
+                           node.location);
+                       if (auto value = split(*now)) return {{*value}};
+                       return std::nullopt;
+                     });
+}
+
+}  // namespace tenon::passes
