@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fails on a file or folder whose name says nothing, and on notes to self left in sources."""
+"""Fails on a file or folder whose name says nothing, and on notes to self or merge marks in sources."""
 import os
 import re
 import subprocess
 import sys
 
 EMPTY_NAME = re.compile(r"^(utils?|commons?|misc|helpers?)(\.|$)")
+MERGE = re.compile(r"^(<{7}|>{7}) ")
 NOTE = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]) + r")\b")
 SOURCE = (".h", ".cpp", ".c", ".def", ".inc", ".py", ".md", ".txt", ".cmake")
 
@@ -22,5 +23,8 @@ for name in filter(os.path.isfile, names):
         for number, line in enumerate(file, 1):
             if NOTE.search(line):
                 print(f"{name}:{number}: do it, or write it in docs or an issue: {line.strip()}")
+                wrong += 1
+            if MERGE.match(line):
+                print(f"{name}:{number}: a merge that was not finished")
                 wrong += 1
 sys.exit(wrong > 0)

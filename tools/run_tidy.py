@@ -44,8 +44,9 @@ end = time.monotonic() + (1e9 if options.all else options.seconds)
 def tidy(path):
     if time.monotonic() > end:
         return None
-    return subprocess.run([options.tool, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", options.build, path],
-                          capture_output=True, text=True)
+    # The build's flags are GCC's; clang does not know each of them.
+    command = [options.tool, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", options.build, path]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 done, wrong = 0, 0
