@@ -47,6 +47,7 @@ class Arithmetic {
   Value* divide(kir::Op op, Value* a, Value* b);
   Value* multiply_high(Value* a, Value* b);
   Value* compare(kir::Pred pred, Value* a, Value* b);
+  Value* extremum(bool largest, Value* a, Value* b);
   // Calls slot `slot` of the run-time table, a function of doubles, for each lane.
   Value* call_table(int slot, llvm::ArrayRef<Value*> args);
 
