@@ -206,8 +206,8 @@ llvm::Value* Arithmetic::compare(Pred pred, Value* a, Value* b) {
   return b_.CreateCmp(p, a, b);
 }
 
-// AVX-512's range instruction orders the zeros; a sum brings out NaNs. That is two instructions less
-// than LLVM's own expansion.
+// AVX-512's range instruction orders the zeros; a sum brings out NaNs. That is two instructions
+// less than LLVM's own expansion.
 llvm::Value* Arithmetic::extremum(bool largest, Value* a, Value* b) {
   llvm::Type* type = a->getType();
   bool whole = type->isVectorTy() && type->getPrimitiveSizeInBits() == 512;

@@ -13,6 +13,7 @@
 #include "tenon/codegen/image_layout.h"
 #include "tenon/codegen/optimize.h"
 #include "tenon/codegen/target.h"
+#include "tenon/kir/expand_math.h"
 
 namespace tenon::codegen {
 namespace {
@@ -59,10 +60,10 @@ void emit_kernel(llvm::Module& module, const Target& target, const kir::Kernel& 
                  const std::string& name) {
   bool is_small = target.vector_regs < 32 || target.vector_bits < 256;
   const kir::Kernel& chosen = is_small && kernel.narrow ? *kernel.narrow : kernel;
-  if (has_math(chosen.body)) {
-    throw InternalError("codegen: kernel " + kernel.name + " has functions left to expand");
-  }
-  Emitter(module, target, chosen).emit(name);
+  if (!has_math(chosen.body)) return Emitter(module, target, chosen).emit(name);
+  kir::Kernel expanded = chosen.clone();
+  kir::expand_math(expanded);
+  Emitter(module, target, expanded).emit(name);
 }
 
 }  // namespace
