@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "tenon/ops/packed_matmul.h"
+
 namespace tenon::ops {
 
 void register_all() {
@@ -12,6 +14,7 @@ void register_all() {
           movement_ops, slicing_ops, joining_ops, indexing_ops, scan_ops, random_ops}) {
       for (const ir::OpDef* op : family()) ir::register_op(op);
     }
+    for (const ir::OpDef* op : {&kMatmulPack, &kMatmulPacked}) ir::register_op(op);
   });
 }
 

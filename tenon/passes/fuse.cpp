@@ -528,15 +528,15 @@ class Fuser {
 
   static void tidy(Group& group) {
     auto by_id = [](const ir::NodePtr& a, const ir::NodePtr& b) { return a->id < b->id; };
+    if (group.anchor != nullptr) group.members.push_back(group.anchor);
     std::sort(group.members.begin(), group.members.end(), by_id);
     group.members.erase(std::unique(group.members.begin(), group.members.end()),
                         group.members.end());
     std::reverse(group.inputs.begin(), group.inputs.end());
-    std::reverse(group.roots.begin(), group.roots.end());
-    if (group.kind != Kind::kLoops && group.kind != Kind::kMatmul) {
-      std::reverse(group.roots.begin(), group.roots.end());
-      if (group.anchor != nullptr) group.members.push_back(group.anchor);
-    }
+    auto by_value = [](const ir::Value& a, const ir::Value& b) {
+      return std::pair(a.node->id, a.index) < std::pair(b.node->id, b.index);
+    };
+    std::sort(group.roots.begin(), group.roots.end(), by_value);
   }
 
   const ir::Graph& graph_;
