@@ -1,0 +1,200 @@
+// Compiling functions over tensors.
+//
+//   auto fast = compile(gelu);            // traced at the first call, kept by signature
+//   Tensor y = fast(x);
+//
+//   auto step = compile(fn)(TensorLayout(f32, {"batch", 64}), params_layout, 2.0f);
+//   Tensor y = step(x, params, 2.0f);     // any batch; structure and statics are checked
+//
+// A tensor anywhere in the arguments is an input of the program; every other value is static: baked
+// in and compared at each call.
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "tenon/frontend/executable.h"
+#include "tenon/frontend/signature_cache.h"
+#include "tenon/frontend/staging.h"
+
+namespace tenon {
+
+// A program compiled from declarations. Copies share it. Many threads may call it.
+template <class R>
+class CompiledCallable {
+ public:
+  CompiledCallable(TracedFunction<R> traced, const CompileOptions& options)
+      : result_(std::move(traced.result)),
+        executable_(std::make_shared<Executable>(std::move(traced.staged), options)) {}
+
+  // Checks the call against the signature, runs, and returns what the function returns.
+  template <class... Args>
+  R operator()(const Args&... args) const {
+    thread_local CallLeaves call;
+    call.clear();
+    program::walk_arguments(call, args...);
+    return finish(executable_->call(call));
+  }
+  R call(const CallLeaves& call) const { return finish(executable_->call(call)); }
+
+  // One array per tensor, in the order of the signature, without structure and statics; results in
+  // order.
+  std::vector<runtime::Array> execute_raw(const std::vector<runtime::Array>& arguments) const {
+    return executable_->execute_raw(arguments);
+  }
+  // Gives the external constants: all of them, checked.
+  void bind(const Weights& weights) { executable_->bind(weights); }
+  const std::vector<ExternalSlot>& weights() const { return executable_->weights(); }
+  const program::Signature& signature() const { return executable_->staged().signature; }
+  const ir::GraphPtr& graph() const { return executable_->staged().graph; }
+  const std::string& name() const { return executable_->name(); }
+  std::string str() const { return executable_->str(); }
+  std::string explain() const { return executable_->explain(); }
+  const std::shared_ptr<Executable>& executable() const { return executable_; }
+
+ private:
+  struct Assign {
+    std::vector<runtime::Array>& arrays;
+    size_t next = 0;
+    void open(program::TokenKind, size_t, std::string_view) {}
+    void key(std::string_view) {}
+    void tensor(Tensor& leaf) { leaf = Tensor(std::move(arrays[next++])); }
+    void fixed(program::StaticView, std::string_view) {}
+  };
+  R finish(std::vector<runtime::Array> arrays) const {
+    if constexpr (!std::is_void_v<R>) {
+      R result = *result_;
+      Assign assign{arrays};
+      program::walk(result, assign);
+      return result;
+    }
+  }
+
+  std::shared_ptr<const Stored<R>> result_;
+  std::shared_ptr<Executable> executable_;
+};
+
+template <class R>
+std::ostream& operator<<(std::ostream& out, const CompiledCallable<R>& program) {
+  return out << program.str();
+}
+
+// A staged function: its graph, ready to be printed, counted and compiled, any number of times.
+template <class R>
+class StagedGraph : public StagedProgram {
+ public:
+  explicit StagedGraph(TracedFunction<R> traced)
+      : StagedProgram(traced.staged), result_(std::move(traced.result)) {}
+  CompiledCallable<R> compile(const CompileOptions& options = {}) const {
+    return {{staged(), result_}, options};
+  }
+
+ private:
+  std::shared_ptr<const Stored<R>> result_;
+};
+
+// stage(fn)(specs…)
+template <class F>
+class Stager {
+ public:
+  Stager(F fn, StageOptions options) : fn_(std::move(fn)), options_(std::move(options)) {}
+  template <class... Specs>
+  auto operator()(const Specs&... specs) const {
+    using R = ResultOf<F, Specs...>;
+    return StagedGraph<R>(trace_function(fn_, options_, SpecMode::kLayouts, specs...));
+  }
+
+ private:
+  F fn_;
+  StageOptions options_;
+};
+
+template <class F>
+Stager<std::decay_t<F>> stage(F&& fn, StageOptions options = {}) {
+  return {std::forward<F>(fn), std::move(options)};
+}
+
+// compile(fn): called with tensors it is fn, compiled once per signature; called with layouts it
+// gives a program.
+template <class F>
+class CompiledFunction {
+ public:
+  CompiledFunction(F fn, CompileOptions options)
+      : fn_(std::make_shared<const F>(std::move(fn))),
+        options_(std::move(options)),
+        cache_(std::make_shared<SignatureCache>(options_.cache_size)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    if constexpr ((kIsLayout<Args> || ...)) {
+      return with(args...);
+    } else {
+      return call(args...);
+    }
+  }
+
+  // From declarations that stand inside structs and containers alone.
+  template <class... Specs>
+  auto with(const Specs&... specs) const {
+    using R = ResultOf<F, Specs...>;
+    return CompiledCallable<R>(trace_function(*fn_, options_.stage(), SpecMode::kLayouts, specs...),
+                               options_);
+  }
+
+  // Programs kept.
+  size_t cached() const { return cache_->size(); }
+
+ private:
+  // What a call that is not compiled needs to know of its arguments.
+  struct Look {
+    bool traced = false;
+    void open(program::TokenKind, size_t, std::string_view) {}
+    void key(std::string_view) {}
+    void tensor(const Tensor& leaf) { traced = traced || leaf.is_traced(); }
+    void fixed(program::StaticView, std::string_view) {}
+  };
+
+  template <class... Args>
+  ResultOf<F, Args...> call(const Args&... args) const {
+    using R = ResultOf<F, Args...>;
+    using Program = CompiledCallable<R>;
+    if (Trace::current() != nullptr || compile_disabled()) {
+      Look look;
+      program::walk_arguments(look, args...);
+      if (look.traced || compile_disabled()) return direct(args...);
+    }
+    thread_local CallLeaves call;
+    call.clear();
+    program::walk_arguments(call, args...);
+    std::shared_ptr<const void> found = cache_->find(call.leaves, typeid(R));
+    if (found == nullptr) {
+      auto made = std::make_shared<const Program>(
+          trace_function(*fn_, options_.stage(), SpecMode::kValues, args...), options_);
+      call.clear();  // tracing may have called other programs
+      program::walk_arguments(call, args...);
+      found = cache_->insert(call.leaves, typeid(R), std::move(made));
+    }
+    return static_cast<const Program*>(found.get())->call(call);
+  }
+
+  // Inside another function's trace, or with compiling switched off: the function itself.
+  template <class... Args>
+  ResultOf<F, Args...> direct(const Args&... args) const {
+    std::tuple<std::decay_t<Args>...> copies{std::decay_t<Args>(args)...};
+    return std::apply(*fn_, copies);
+  }
+
+  std::shared_ptr<const F> fn_;
+  CompileOptions options_;
+  std::shared_ptr<SignatureCache> cache_;
+};
+
+template <class F>
+CompiledFunction<std::decay_t<F>> compile(F&& fn, CompileOptions options = {}) {
+  return {std::forward<F>(fn), std::move(options)};
+}
+
+}  // namespace tenon

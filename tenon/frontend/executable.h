@@ -1,0 +1,99 @@
+// A program ready to be called: a staged graph with its signature, its weights and the code that
+// runs it. Without the types of arguments and results; compile.h adds those.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/frontend/staging.h"
+
+namespace tenon {
+
+// Data of external constants by name.
+using Weights = std::map<std::string, Tensor>;
+
+struct CompileOptions {
+  std::string name = {};                         // as in StageOptions
+  std::vector<std::string> argument_names = {};  // as in StageOptions
+  bool allow_subgraphs = true;                   // as in StageOptions
+  Weights weights = {};                          // checked whole when given; else bind() later
+  size_t cache_size = 64;                        // signatures that a compiled function keeps
+
+  StageOptions stage() const { return {name, argument_names, allow_subgraphs}; }
+};
+
+// An external constant of a program, by its whole name.
+struct ExternalSlot {
+  std::string name;
+  ir::TensorType type;
+};
+// Every external constant that a call of `graph` reads, sorted by name. Raises ValueError when one
+// name is declared with two types.
+std::vector<ExternalSlot> external_slots(const ir::GraphPtr& graph);
+// Compares weights with what a program reads: KeyError naming every missing one at once, ValueError
+// for a dtype or shape that differs, KeyError for one that nothing reads, with the nearest name.
+void check_weights(const std::string& program, const std::vector<ExternalSlot>& slots,
+                   const Weights& weights);
+
+// The leaves of a call, and the tensors among them; reused between calls.
+struct CallLeaves {
+  program::Leaves leaves;
+  std::vector<const Tensor*> tensors;
+
+  void clear() {
+    leaves.clear();
+    tensors.clear();
+  }
+  void open(program::TokenKind kind, size_t count, std::string_view name) {
+    leaves.open(kind, count, name);
+  }
+  void key(std::string_view name) { leaves.key(name); }
+  // Evaluates the tensor. A declaration and a tensor that is traced or not set stand as what they
+  // are, for the signature to refuse.
+  void tensor(const Tensor& tensor);
+  void fixed(program::StaticView value, std::string_view type) { leaves.fixed(value, type); }
+};
+
+class Executable {
+ public:
+  Executable(Staged staged, const CompileOptions& options);
+  ~Executable();
+
+  // The checked call. Results in order; buffers are written.
+  std::vector<runtime::Array> call(const CallLeaves& call) const;
+  // Bare arrays in the order of the tensors, without structure and statics.
+  std::vector<runtime::Array> execute_raw(const std::vector<runtime::Array>& arguments) const;
+
+  void bind(const Weights& weights);
+  const std::vector<ExternalSlot>& weights() const;
+  const Staged& staged() const;
+  const std::string& name() const { return staged().signature.function; }
+  // name, signature, whether its weights are bound.
+  std::string str() const;
+  // Groups, kernels, memory and times.
+  std::string explain() const;
+
+ private:
+  std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// --- compiling switched off
+// -------------------------------------------------------------------------
+
+// True while TENON_DISABLE_COMPILE is set (and not 0) or a scope stands on this thread: compiled
+// functions then call the function itself on eager tensors.
+bool compile_disabled();
+class DisableCompile {
+ public:
+  DisableCompile();
+  ~DisableCompile();
+  DisableCompile(const DisableCompile&) = delete;
+  DisableCompile& operator=(const DisableCompile&) = delete;
+};
+
+}  // namespace tenon

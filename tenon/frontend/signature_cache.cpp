@@ -1,0 +1,115 @@
+#include "tenon/frontend/signature_cache.h"
+
+#include <mutex>
+#include <string_view>
+
+namespace tenon {
+namespace {
+
+uint64_t mix(uint64_t h, uint64_t value) {
+  h = (h ^ value) * 0x9e3779b97f4a7c15u;
+  return h ^ (h >> 29);
+}
+
+// Texts enter by length and first and last bytes: equality decides, and a call hashes no strings.
+uint64_t mix_text(uint64_t h, std::string_view text) {
+  h = mix(h, text.size());
+  if (text.empty()) return h;
+  return mix(h, static_cast<uint64_t>(static_cast<unsigned char>(text.front())) << 8 |
+                    static_cast<unsigned char>(text.back()));
+}
+
+uint64_t hash_call(const program::Leaves& call) {
+  uint64_t h = call.tokens.size();
+  for (const program::Token& token : call.tokens) {
+    h = mix(h, static_cast<uint64_t>(token.kind) << 32 | token.count);
+    if (!token.text.empty()) h = mix_text(h, token.text);
+  }
+  for (const program::Leaf& leaf : call.leaves) {
+    if (leaf.array != nullptr) {
+      h = mix(h, static_cast<uint64_t>(leaf.array->dtype()));
+      for (int64_t dim : leaf.array->dims()) h = mix(h, static_cast<uint64_t>(dim));
+    } else {
+      h = mix(h, static_cast<uint64_t>(leaf.value.bits));
+      if (!leaf.value.text.empty()) h = mix_text(h, leaf.value.text);
+    }
+  }
+  return h;
+}
+
+}  // namespace
+
+SignatureCache::Entry::Entry(const program::Leaves& call, std::type_index type,
+                             std::shared_ptr<const void> kept)
+    : structure(call.tokens), result(type), program(std::move(kept)) {
+  for (const program::Leaf& leaf : call.leaves) {
+    if (leaf.array != nullptr) {
+      types.push_back({leaf.array->dtype(), leaf.array->dims()});
+    } else {
+      statics.emplace_back(leaf.value);
+    }
+  }
+}
+
+bool SignatureCache::Entry::matches(const program::Leaves& call, std::type_index type) const {
+  if (result != type || !structure.matches(call.tokens)) return false;
+  size_t next_static = 0;
+  size_t next_type = 0;
+  for (const program::Leaf& leaf : call.leaves) {
+    if (leaf.array != nullptr) {
+      const Type& wanted = types[next_type++];
+      if (wanted.dtype != leaf.array->dtype() || wanted.dims != leaf.array->dims()) return false;
+    } else if (!(statics[next_static++].view() == leaf.value)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const SignatureCache::Entry* SignatureCache::find_entry(uint64_t hash, const program::Leaves& call,
+                                                        std::type_index type) const {
+  auto [begin, end] = entries_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (!it->second->matches(call, type)) continue;
+    it->second->used.store(clock_.fetch_add(1, std::memory_order_relaxed),
+                           std::memory_order_relaxed);
+    return it->second.get();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const void> SignatureCache::find(const program::Leaves& call,
+                                                 std::type_index type) const {
+  const uint64_t hash = hash_call(call);
+  std::shared_lock lock(mutex_);
+  const Entry* entry = find_entry(hash, call, type);
+  return entry == nullptr ? nullptr : entry->program;
+}
+
+std::shared_ptr<const void> SignatureCache::insert(const program::Leaves& call,
+                                                   std::type_index type,
+                                                   std::shared_ptr<const void> program) {
+  const uint64_t hash = hash_call(call);
+  std::unique_lock lock(mutex_);
+  if (const Entry* entry = find_entry(hash, call, type)) return entry->program;
+  if (entries_.size() >= limit_) evict();
+  auto entry = std::make_unique<Entry>(call, type, program);
+  entry->used = clock_.fetch_add(1, std::memory_order_relaxed);
+  entries_.emplace(hash, std::move(entry));
+  return program;
+}
+
+void SignatureCache::evict() {
+  auto oldest = entries_.begin();
+  for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+    if (it->second->used < oldest->second->used) oldest = it;
+  }
+  entries_.erase(oldest);
+}
+
+size_t SignatureCache::size() const {
+  std::shared_lock lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace tenon
