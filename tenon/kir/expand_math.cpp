@@ -134,16 +134,9 @@ Val emit_math(Builder& builder, Op op, std::span<const Val> args) {
 
 void expand_math(Kernel& kernel) {
   if (!has_math(kernel.body)) return;
-  Kernel expanded;
-  expanded.name = kernel.name;
-  expanded.buffers = kernel.buffers;
-  expanded.dims = kernel.dims;
-  expanded.grid = kernel.grid;
-  expanded.scratch_bytes = kernel.scratch_bytes;
-  expanded.bytes_per_index = kernel.bytes_per_index;
-  expanded.ops_per_index = kernel.ops_per_index;
-  expanded.origins = kernel.origins;
+  Kernel expanded = kernel.without_code();
   Rewriter(kernel, expanded).block(kernel.body);
+  expanded.narrow = std::move(kernel.narrow);
   kernel = std::move(expanded);
 }
 

@@ -126,7 +126,7 @@ class Cloner {
 
 }  // namespace
 
-Kernel Kernel::clone() const {
+Kernel Kernel::without_code() const {
   Kernel copy;
   copy.name = name;
   copy.buffers = buffers;
@@ -135,8 +135,14 @@ Kernel Kernel::clone() const {
   copy.scratch_bytes = scratch_bytes;
   copy.bytes_per_index = bytes_per_index;
   copy.ops_per_index = ops_per_index;
-  copy.tables = tables;
   copy.origins = origins;
+  return copy;
+}
+
+Kernel Kernel::clone() const {
+  Kernel copy = without_code();
+  copy.tables = tables;
+  if (narrow != nullptr) copy.narrow = std::make_unique<Kernel>(narrow->clone());
   Cloner(copy).block(body, copy.body);
   return copy;
 }

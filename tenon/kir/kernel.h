@@ -297,6 +297,7 @@ struct Kernel {
   // One past the largest Inst::id: ids are dense, so a vector of this size maps instructions.
   uint32_t id_count() const { return static_cast<uint32_t>(pool_.size()); }
   Kernel clone() const;
+  Kernel without_code() const;  // name, buffers, dims and costs; no body, tables or `narrow`
 
  private:
   std::vector<std::unique_ptr<Inst>> pool_;

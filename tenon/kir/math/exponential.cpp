@@ -17,7 +17,8 @@ Value reduce(Value x, Value n, double scale) {
 Value expm1_wide(Value r) {
   Value q = polynomial(
       r,
-      {0x1.000002p-1, 0x1.555548p-3, 0x1.554f08p-5, 0x1.1115cp-7, 0x1.70b20ep-10, 0x1.a11082p-13},
+      {0x1p-1, 0x1.55555ap-3, 0x1.555552p-5, 0x1.110c4ep-7, 0x1.6c174ep-10, 0x1.a5027ep-13,
+       0x1.a266b4p-16},
       {0x1.fffffffffffffp-2, 0x1.555555555555dp-3, 0x1.5555555555acep-5, 0x1.111111110fe62p-7,
        0x1.6c16c16b04532p-10, 0x1.a01a01a3302b1p-13, 0x1.a01a040a72917p-16, 0x1.71de3746f71ddp-19,
        0x1.27e289c12cd3bp-22, 0x1.ae663f7a105b4p-26, 0x1.213312ce3179p-29, 0x1.61db4ffe9f4c1p-33});
@@ -34,18 +35,21 @@ Value expm1_narrow(Value r) {
   return muladd(r * r, q, r);
 }
 
-// exp(x) = p * s * s with s = 2^m: two factors reach every exponent, subnormals with one rounding.
+// exp(x) = (1 + excess) * s * s with s = 2^m: two factors reach every exponent, subnormals with one
+// rounding.
 struct Scaled {
-  Value p;
+  Value excess;
   Value s;
-  Value value() const { return p * s * s; }
+  // factor * exp(x)
+  Value times(Value factor) const { return muladd(factor, excess, factor) * s * s; }
+  Value value() const { return (excess + 1.0) * s * s; }
 };
 
 Scaled scaled_exp(Value x, const Value* correction) {
   Rounded m = round_scaled(x, kLog2E / 2, bias(x));
   Value r = reduce(x, m.number, 2);
   if (correction != nullptr) r = r + *correction;
-  return {expm1_wide(r) + 1.0, from_bits(shl(m.bits, fraction_bits(x)))};
+  return {expm1_wide(r), from_bits(shl(m.bits, fraction_bits(x)))};
 }
 
 // (exp(x) - 1) / 2^shift for x up to about (bias + shift) ln 2.
@@ -65,10 +69,7 @@ Value bounded(Value x, double low32, double high32, double low64, double high64)
 
 Value exp(Value x) { return scaled_exp(bounded(x, -104, 89, -746, 710), nullptr).value(); }
 
-Value exp_of_sum(Value hi, Value lo, Value factor) {
-  Scaled e = scaled_exp(at_least(hi, hi.is_f64() ? -800 : -115), &lo);
-  return factor * e.p * e.s * e.s;
-}
+Value exp_of_sum(Value hi, Value lo, Value factor) { return scaled_exp(hi, &lo).times(factor); }
 
 Value exp2(Value x) {
   x = bounded(x, -151, 129, -1076, 1025);
@@ -105,7 +106,7 @@ Value sinh(Value x) {
 
 Value cosh(Value x) {
   Scaled e = scaled_exp(at_most(abs(x), x.is_f64() ? 711 : 90), nullptr);
-  Value half = e.p * 0.5 * e.s * e.s;
+  Value half = e.times(x.make(0.5));
   return half + 0.25 / half;
 }
 

@@ -103,7 +103,10 @@ Value log1p(Value x) {
   Value u = x + 1.0;
   Value lost = x - (u - 1.0);
   Parts parts = split(u);
-  Value scale = from_bits(shl(parts.biased.make_int(2 * bias(x)) - parts.biased, fraction_bits(x)));
+  // 2^-k; where that is subnormal, what was lost is too small to matter.
+  Value exponent = parts.biased.make_int(2 * bias(x)) - parts.biased;
+  exponent = binary(Op::kSMax, exponent, exponent.make_int(0));
+  Value scale = from_bits(shl(exponent, fraction_bits(x)));
   Value f = muladd(lost, scale, parts.f);
   Value usual = copysign(natural(parts.k, f, log_correction(f)), x);
   return rarely(is_irregular(u), usual, [&] { return with_poles(u, usual); });

@@ -33,17 +33,19 @@ Value call(int64_t entry, Value a, Value b) {
 
 Value cbrt(Value x) {
   Value a = abs(x);
-  Value small = a < (x.is_f64() ? 0x1p-1022 : 0x1p-126);
+  Value small = a < (x.is_f64() ? 0x1p-900 : 0x1p-90);
   Value one = x.make(1.0);
-  Value scaled = a * select(small, x.is_f64() ? 0x1p54 : 0x1p24, one);
+  Value scaled = a * select(small, x.is_f64() ? 0x1p108 : 0x1p48, one);
   Value r = cube_root_guess(scaled);
   for (int round = 0; round < (x.is_f64() ? 3 : 2); ++round) {
     Value e = 1.0 - scaled * r * r * r;
     r = muladd(r * e, polynomial(e, {1.0 / 3, 2.0 / 9, 14.0 / 81}), r);
   }
   Value y = scaled * r * r;
-  y = muladd((scaled - y * y * y) * (r * r), 1.0 / 3, y);
-  y = copysign(y * select(small, x.is_f64() ? 0x1p-18 : 0x1p-8, one), x);
+  // One step of Newton's method, on quarters: y*y*y may be above the largest number.
+  Value quarter = scaled * 0.25 - y * y * (y * 0.25);
+  y = muladd(quarter * (r * r), 4.0 / 3, y);
+  y = copysign(y * select(small, x.is_f64() ? 0x1p-36 : 0x1p-16, one), x);
   Value regular = both(a > 0.0, a < kInf);
   return select(regular, y, x + x);
 }

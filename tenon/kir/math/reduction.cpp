@@ -29,17 +29,16 @@ constexpr std::array<uint64_t, 21> kTwoOverPi = {0,
                                                  0x56033046fc7b6bab,
                                                  0xf0cfbc209af4361d};
 
-Angle moderate(Value a) {
+Angle moderate(Value a, bool precise) {
   Rounded n = round_scaled(a, 0x1.45f306dc9c883p-1);
-  Value r = a;
-  if (a.is_f64()) {
-    for (double part : {0x1.921fb544p0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69})
-      r = muladd(n.number, -part, r);
-  } else {
-    for (double part : {0x1.92p0, 0x1.fb4p-12, 0x1.444p-24, 0x1.68c234p-39})
-      r = muladd(n.number, -part, r);
-  }
-  return {r, n.bits};
+  auto minus = [&](Value from, double part) { return muladd(n.number, -part, from); };
+  Value r = minus(a, a.is_f64() ? 0x1.921fb544p0 : 0x1.92p0);
+  if (!a.is_f64()) r = minus(r, 0x1.fb4p-12);
+  double third = a.is_f64() ? 0x1.0b4611a6p-34 : 0x1.444p-24;
+  double last = a.is_f64() ? 0x1.3198a2e037073p-69 : 0x1.68c234p-39;
+  Value sum = minus(r, third);
+  if (!precise) return {minus(sum, last), a.make(0.0), n.bits};
+  return {sum, minus(minus(r - sum, third), last), n.bits};
 }
 
 // 64 digits of 2/pi from digit `position` of the table on; `word` and `shift` are its parts.
@@ -90,36 +89,41 @@ Angle any_size(Value a) {
   Value quadrant = lshr(add_int(p.high, int64_t{1} << 61), 62);
   Value fraction = p.high - shl(quadrant, 62);
   auto number = [&](Op op, Value v, double unit) { return convert(op, Type::kF64, v) * unit; };
-  Value r = fraction;
+  Value nan = a - a;  // for infinities
   if (a.is_f64()) {
     // The leading 26 bits times those of pi/2 are exact.
     Value head = shl(ashr(add_int(fraction, int64_t{1} << 35), 36), 36);
     Value h = number(Op::kSToF, head, 0x1p-62);
     Value t = number(Op::kSToF, fraction - head, 0x1p-62) + number(Op::kUToF, p.low, 0x1p-126);
-    r = h * 0x1.921fb5p0 + muladd(t, 0x1.921fb54442d18p0, h * 0x1.110b4611a6263p-26);
-  } else {
-    Value f = number(Op::kSToF, fraction, 0x1p-62) + number(Op::kUToF, p.low, 0x1p-126);
-    r = convert(Op::kFTrunc, Type::kF32, f * 0x1.921fb54442d18p0);
-    quadrant = convert(Op::kIntTrunc, Type::kI32, quadrant);
+    Value head_angle = h * 0x1.921fb5p0;
+    Value tail_angle = muladd(t, 0x1.921fb54442d18p0, h * 0x1.110b4611a6263p-26);
+    Value r = head_angle + tail_angle;
+    return {r + nan, tail_angle - (r - head_angle), quadrant};
   }
-  // Infinity minus itself is NaN.
-  return {r + (a - a), quadrant};
+  Value f = number(Op::kSToF, fraction, 0x1p-62) + number(Op::kUToF, p.low, 0x1p-126);
+  Value angle = f * 0x1.921fb54442d18p0;
+  Value r = convert(Op::kFTrunc, Type::kF32, angle);
+  Value low = convert(Op::kFTrunc, Type::kF32, angle - convert(Op::kFExt, Type::kF64, r));
+  return {r + nan, low, convert(Op::kIntTrunc, Type::kI32, quadrant)};
 }
 
 }  // namespace
 
-Angle reduce_angle(Value a) {
-  Angle usual = moderate(a);
+Angle reduce_angle(Value a, bool precise) {
+  Angle usual = moderate(a, precise);
   Builder& b = *a.b;
   Value limit = a.pick(6400, 0x1p20);
   Value large = {&b, b.logical_not((a < limit).v)};
-  Val init[] = {usual.r.v, usual.quadrant.v};
+  std::vector<Val> init = {usual.r.v, usual.quadrant.v};
+  if (precise) init.push_back(usual.low.v);
   auto results = b.rarely(large.v, init, [&](std::span<const Val> now) {
     Angle other = any_size(a);
-    return std::vector<Val>{b.select(large.v, other.r.v, now[0]),
-                            b.select(large.v, other.quadrant.v, now[1])};
+    std::vector<Val> values = {other.r.v, other.quadrant.v, other.low.v};
+    values.resize(now.size());
+    for (size_t k = 0; k < now.size(); ++k) values[k] = b.select(large.v, values[k], now[k]);
+    return values;
   });
-  return {{&b, results[0]}, {&b, results[1]}};
+  return {{&b, results[0]}, precise ? Value{&b, results[2]} : usual.low, {&b, results[1]}};
 }
 
 }  // namespace tenon::kir::math

@@ -23,6 +23,17 @@ Value cosine(Value z) {
   return w + muladd(z * z, c, (1.0 - w) - half);
 }
 
+// tan(r + low).
+Value tangent(Value r, Value z, Value low) {
+  Value t = polynomial(
+      z, {0x1.55555p-2, 0x1.111666p-3, 0x1.b888c4p-5, 0x1.7b6a5p-6, 0x1.4e504cp-8, 0x1.0e5b38p-7},
+      {0x1.5555555555555p-2, 0x1.1111111111157p-3, 0x1.ba1ba1ba1d305p-5, 0x1.664f48809dc56p-6,
+       0x1.226e35f395365p-7, 0x1.d6d3a7c6ca1cep-9, 0x1.7da6d6433a0c5p-10, 0x1.35275aa171998p-11,
+       0x1.f935520ede1bbp-13, 0x1.7cfb3df2647cdp-14, 0x1.c5252e7ca919bp-15, -0x1.2e39813328b57p-17,
+       0x1.2429d2fd3daaap-15, -0x1.253263067247fp-16, 0x1.1660250222a28p-17});
+  return r + muladd(r * z, t, muladd(low, z, low));
+}
+
 Value is_odd(Value quadrant) { return cmp(Pred::kNe, bit_and(quadrant, 1), quadrant.make_int(0)); }
 
 // Flips the sign of `value` where bit `bit` of `quadrant`, together with the sign of `with`, says
@@ -63,10 +74,12 @@ Value arcsine_tail(Value z) {
                          0x1.08a85a59406bdp-6, -0x1.66c561288130fp-7, 0x1.cfeb6b6a5a65fp-6});
 }
 
-// asin(|x|) for |x| <= 1/2, else asin(sqrt((1 - |x|) / 2)), which is acos(|x|) / 2.
+// asin(t) = t + excess with t = |x| for |x| <= 1/2, else t = sqrt((1 - |x|) / 2), whose arc sine is
+// acos(|x|) / 2.
 struct Arcsine {
   Value big;
-  Value angle;
+  Value t;
+  Value excess;
 };
 
 Arcsine half_range(Value x) {
@@ -74,7 +87,7 @@ Arcsine half_range(Value x) {
   Value big = a > 0.5;
   Value z = select(big, (1.0 - a) * 0.5, a * a);
   Value t = select(big, sqrt(z), a);
-  return {big, muladd(t, arcsine_tail(z), t)};
+  return {big, t, t * arcsine_tail(z)};
 }
 
 Value half_pi(Value like) { return like.pick(0x1.921fb6p0, 0x1.921fb54442d18p0); }
@@ -96,23 +109,25 @@ Value cos(Value x) {
 }
 
 Value tan(Value x) {
-  Angle a = reduce_angle(abs(x));
+  Angle a = reduce_angle(abs(x), true);
   Value z = a.r * a.r;
-  Value s = sine(a.r, z), c = cosine(z);
+  Value t = tangent(a.r, z, a.low);
   Value odd = is_odd(a.quadrant);
-  return flip(select(odd, c, s) / select(odd, s, c), a.quadrant, 0, &x);
+  Value one = x.make(1.0);
+  return flip(select(odd, one, t) / select(odd, t, one), a.quadrant, 0, &x);
 }
 
 Value asin(Value x) {
   Arcsine h = half_range(x);
-  Value from_top = half_pi(x) - (h.angle + h.angle - half_pi_low(x));
-  return copysign(select(h.big, from_top, h.angle), x);
+  Value from_top = (half_pi(x) - (h.t + h.t)) - muladd(h.excess, 2.0, -half_pi_low(x));
+  return copysign(select(h.big, from_top, h.t + h.excess), x);
 }
 
 Value acos(Value x) {
   Arcsine h = half_range(x);
-  Value middle = half_pi(x) - (copysign(h.angle, x) - half_pi_low(x));
-  Value twice = h.angle + h.angle;
+  Value angle = h.t + h.excess;
+  Value middle = half_pi(x) - (copysign(angle, x) - half_pi_low(x));
+  Value twice = angle + angle;
   Value from_pi = half_pi(x) * 2.0 - (twice - half_pi_low(x) * 2.0);
   return select(h.big, select(x < 0.0, from_pi, twice), middle);
 }
