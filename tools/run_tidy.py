@@ -45,7 +45,8 @@ def tidy(path):
     if time.monotonic() > end:
         return None
     # The build's flags are GCC's; clang does not know each of them.
-    command = [options.tool, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", options.build, path]
+    command = [options.tool, "--quiet", "--extra-arg=-Wno-unknown-warning-option",
+               "--extra-arg=-Wno-deprecated-declarations", "-p", options.build, path]
     return subprocess.run(command, capture_output=True, text=True)
 
 

@@ -89,7 +89,7 @@ TEST(Array, DlpackImport) {
   {
     Array a = Array::from_dlpack(&right.managed);
     Array b = a;
-    EXPECT_EQ(a.data(), right.data.data());
+    EXPECT_EQ(b.data(), right.data.data());
   }
   EXPECT_EQ(right.deleted, 1);
 
