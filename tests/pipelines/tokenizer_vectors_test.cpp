@@ -6,6 +6,7 @@
 
 #include "tenon/base/mmap.h"
 #include "tenon/base/utf8.h"
+#include "tenon/pipelines/chat_template.h"
 #include "tenon/pipelines/tokenizer.h"
 #include "tests/test_data.h"
 
@@ -81,11 +82,27 @@ TEST(TokenizerVectors, InvalidUtf8) {
 
 TEST(TokenizerVectors, PromptsOfTheGenerations) {
   auto tokenizer = model_tokenizer();
-  for (const auto& p : vectors("generation.json").at("prompts")) {
+  nlohmann::json prompts = vectors("generation.json").at("prompts");
+  for (const auto& p : prompts) {
     EXPECT_EQ(tokenizer->encode(p.at("text").get<std::string>(), {.parse_special = true}),
               p.at("prompt_ids").get<Ids>());
     EXPECT_EQ(tokenizer->decode(p.at("f32_ids").get<Ids>()), from_hex(p.at("f32_text_hex")));
   }
+}
+
+TEST(TokenizerVectors, ChatPromptsOfTheGenerations) {
+  auto chat = ChatTemplate::from_gguf(*formats::GgufFile::open(model_path()), *model_tokenizer());
+  ASSERT_TRUE(chat.has_value());
+  int checked = 0;
+  nlohmann::json prompts = vectors("generation.json").at("prompts");
+  for (const auto& p : prompts) {
+    if (p.at("kind") != "chat") continue;
+    std::vector<ChatMessage> messages;
+    for (const auto& m : p.at("messages")) messages.push_back({m.at("role"), m.at("content")});
+    EXPECT_EQ(chat->render(messages), p.at("text"));
+    ++checked;
+  }
+  EXPECT_EQ(checked, 2);
 }
 
 TEST(TokenizerVectors, StreamsCutOnlyBetweenCharacters) {
