@@ -11,6 +11,11 @@ namespace {
 
 template <class W>
 constexpr W kInvSqrt2 = static_cast<W>(0.7071067811865475244008443621048490393L);
+// 1/sqrt(2) minus kInvSqrt2; nothing to speak of in wider types than these.
+template <class W>
+constexpr W kInvSqrt2Low = std::numeric_limits<W>::digits == 53   ? -0x1.bdd3413b26456p-55
+                           : std::numeric_limits<W>::digits == 64 ? 0xb.2fb1366ea95p-69
+                                                                  : 0.0;
 template <class W>
 constexpr W kHalfSqrtPi = static_cast<W>(0.8862269254527580136490837416705725914L);
 
@@ -34,10 +39,16 @@ W erf_inverse(W y) {
   return std::copysign(x, y);
 }
 
+// erfc's argument is taken with its rounding error, which the tail magnifies.
 template <class W>
 W gelu(W x) {
-  if (x == -std::numeric_limits<W>::infinity()) return -static_cast<W>(0);
-  return x * (std::erfc(-x * kInvSqrt2<W>) / 2);
+  constexpr W kInf = std::numeric_limits<W>::infinity();
+  if (x == -kInf) return -static_cast<W>(0);
+  if (x == kInf) return x;
+  W y = -x * kInvSqrt2<W>;
+  W lost = std::fma(-x, kInvSqrt2<W>, -y) - x * kInvSqrt2Low<W>;
+  W tail = std::erfc(y) - std::exp(-y * y) / kHalfSqrtPi<W> * lost;
+  return x * (tail / 2);
 }
 
 // Over two exponentials, so that neither overflow nor cancellation occurs.
@@ -86,13 +97,14 @@ W evaluate(Op op, W a, W b) {
 
 }  // namespace
 
-float reference_math(Op op, float a, float b) {
-  return static_cast<float>(evaluate(op, static_cast<double>(a), static_cast<double>(b)));
-}
+double wide_reference_math(Op op, double a, double b) { return evaluate(op, a, b); }
+long double wide_reference_math(Op op, long double a, long double b) { return evaluate(op, a, b); }
 
+float reference_math(Op op, float a, float b) {
+  return static_cast<float>(evaluate<double>(op, a, b));
+}
 double reference_math(Op op, double a, double b) {
-  return static_cast<double>(
-      evaluate(op, static_cast<long double>(a), static_cast<long double>(b)));
+  return static_cast<double>(evaluate<long double>(op, a, b));
 }
 
 }  // namespace tenon::kir

@@ -10,4 +10,8 @@ namespace tenon::kir {
 float reference_math(Op op, float a, float b);
 double reference_math(Op op, double a, double b);
 
+// The same before the result is rounded: within a few ulp of the wide type.
+double wide_reference_math(Op op, double a, double b);
+long double wide_reference_math(Op op, long double a, long double b);
+
 }  // namespace tenon::kir

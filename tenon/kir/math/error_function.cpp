@@ -9,28 +9,31 @@ namespace tenon::kir::math {
 
 namespace {
 
-// erfc(t) exp(t^2) for t >= 0, a polynomial in u = 1 - 2k / (t + k). With `exact`, what 1 / (t + k)
-// lost by rounding is made good through the derivative, 2 t erfc(t) exp(t^2) - 2 / sqrt(pi).
-Value scaled_erfc(Value t, bool exact) {
+// erfc(t) exp(t^2) for t >= 0, a polynomial in u = 1 - 2k / (t + k). With `low`, which is what t
+// lacks of the argument, that and what 1 / (t + k) lost by rounding is made good through the
+// derivative, 2 t erfc(t) exp(t^2) - 2 / sqrt(pi).
+Value scaled_erfc(Value t, const Value* low) {
   double k = t.is_f64() ? 4 : 2;
   Value sum = t + k;
   Value w = 1.0 / sum;
   Value u = muladd(w, -2 * k, 1.0);
-  Value r = w * polynomial(u,
-                           {0x1.058672p0, -0x1.5fd388p-1, 0x1.1e2dc2p-2, -0x1.2a86c8p-5,
-                            -0x1.604f66p-6, 0x1.a83a7ep-8, 0x1.907c14p-9, -0x1.b1d832p-11,
-                            -0x1.31c56ep-11, 0x1.75c402p-15, 0x1.11a28p-14},
-                           {0x1.18932bf08e154p0,    -0x1.f3fe31ecb49bep-1,  0x1.8be202d26c748p-1,
-                            -0x1.14eacb1ad03b8p-1,  0x1.52cac2370edb6p-2,   -0x1.645fd8a4b84f6p-3,
-                            0x1.38dbd2c93932fp-4,   -0x1.b00c052de0434p-6,  0x1.908f46ed3de6dp-8,
-                            -0x1.269b4ef287075p-12, -0x1.dd282f2d2c9b3p-12, 0x1.72cd8b6d9b862p-13,
-                            -0x1.e8185c77e6dbcp-19, -0x1.3c6c909bc8b8ep-16, 0x1.3b4eaa8adfd3fp-18,
-                            0x1.7e222de082ffcp-20,  -0x1.ca6926b5c2904p-21, -0x1.457e173f616dap-24,
-                            0x1.1ec595301a088p-23,  0x1.6d0a58df9749ep-29,  -0x1.7d2ff72718127p-26,
-                            -0x1.1253e186a0a0fp-29, 0x1.ae7afa7df4205p-29,  0x1.ecdd4f726bf5dp-31});
-  if (!exact) return r;
-  Value lost = fma(-w, sum, t.make(1.0)) - w * (t - (sum - k));
-  return muladd(lost * sum, muladd(t * -2.0, r, 0x1.20dd750429b6dp0), r);
+  Value p = polynomial(
+      u,
+      {0x1.058672p0, -0x1.5fd388p-1, 0x1.1e2dc2p-2, -0x1.2a86c8p-5, -0x1.604f66p-6, 0x1.a83a7ep-8,
+       0x1.907c14p-9, -0x1.b1d832p-11, -0x1.31c56ep-11, 0x1.75c402p-15, 0x1.11a28p-14},
+      {0x1.18932bf08e154p0,    -0x1.f3fe31ecb49bep-1,  0x1.8be202d26c748p-1,
+       -0x1.14eacb1ad03b8p-1,  0x1.52cac2370edb6p-2,   -0x1.645fd8a4b84f6p-3,
+       0x1.38dbd2c93932fp-4,   -0x1.b00c052de0434p-6,  0x1.908f46ed3de6dp-8,
+       -0x1.269b4ef287075p-12, -0x1.dd282f2d2c9b3p-12, 0x1.72cd8b6d9b862p-13,
+       -0x1.e8185c77e6dbcp-19, -0x1.3c6c909bc8b8ep-16, 0x1.3b4eaa8adfd3fp-18,
+       0x1.7e222de082ffcp-20,  -0x1.ca6926b5c2904p-21, -0x1.457e173f616dap-24,
+       0x1.1ec595301a088p-23,  0x1.6d0a58df9749ep-29,  -0x1.7d2ff72718127p-26,
+       -0x1.1253e186a0a0fp-29, 0x1.ae7afa7df4205p-29,  0x1.ecdd4f726bf5dp-31});
+  if (low == nullptr) return w * p;
+  Value missing = t - (sum - k) + *low;
+  Value lost = fma(-w, sum, t.make(1.0)) - w * missing;
+  Value slope = muladd(t * -2.0, w * p, 0x1.20dd750429b6dp0);
+  return muladd(w, p, lost * sum * slope);
 }
 
 // exp(t*t/2) (1 - Phi(t)) for 0 <= t < 15, from tables: a division by t + k would cost 2 ulp.
@@ -53,7 +56,10 @@ Value tabled_normal_tail(Value t) {
 
 Value scaled_normal_tail(Value t) {
   if (!t.is_f64()) return tabled_normal_tail(t);
-  return scaled_erfc(t * 0x1.6a09e667f3bcdp-1, true) * 0.5;
+  Value scale = t.make(0x1.6a09e667f3bcdp-1);
+  Value argument = t * scale;
+  Value low = muladd(t, -0x1.bdd3413b26456p-55, fma(t, scale, -argument));
+  return scaled_erfc(argument, &low) * 0.5;
 }
 
 // factor * exp(-t*t * scale), where that is not far below the least number: the square is taken
@@ -68,7 +74,8 @@ Value times_gaussian(Value t, double scale, Value factor) {
 // erfc(|x|), with |x| brought below where the result is 0.
 Value erfc_of_magnitude(Value x, bool exact = true) {
   Value t = at_most(abs(x), x.is_f64() ? 27.3 : 10.2);
-  return times_gaussian(t, 1, scaled_erfc(t, exact));
+  Value zero = x.make(0.0);
+  return times_gaussian(t, 1, scaled_erfc(t, exact ? &zero : nullptr));
 }
 
 // erf(x) for |x| <= 1.
@@ -109,7 +116,8 @@ Value erfc(Value x) {
     return convert(Op::kFTrunc, Type::kF32, wide);
   }
   Value tail = erfc_of_magnitude(x);
-  return select(x < 0.0, 2.0 - tail, tail);
+  Value far = select(x < 0.0, 2.0 - tail, tail);
+  return select(abs(x) < 0.5, 1.0 - erf_near(x), far);
 }
 
 Value erfinv(Value x) {
@@ -117,7 +125,7 @@ Value erfinv(Value x) {
   Value central = y < 0.75;
   Value r = erfinv_guess(y);
   // Halley's method on erf in the centre and on erfc, where it keeps its precision, outside.
-  for (int round = 0; round < (x.is_f64() ? 2 : 1); ++round) {
+  for (int round = 0; round < (x.is_f64() ? 3 : 1); ++round) {
     Value error = select(central, erf_near(r) - y, (1.0 - y) - erfc_of_magnitude(r));
     Value step = error * 0x1.c5bf891b4ef6bp-1 * exp(r * r);
     r = r - step / muladd(r, step, 1.0);

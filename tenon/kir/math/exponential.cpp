@@ -6,11 +6,12 @@ namespace {
 
 constexpr double kLog2E = 0x1.71547652b82fep0;
 
-// x - n * scale * ln 2, where n is a whole number of few enough bits that n times the high part of
-// ln 2 is exact.
-Value reduce(Value x, Value n, double scale) {
+// x + low - n * scale * ln 2, where n is a whole number of few enough bits that n times the high
+// part of ln 2 is exact.
+Value reduce(Value x, const Value* low, Value n, double scale) {
   Value r = muladd(n, n.pick(-0x1.62e4p-1 * scale, -0x1.62e42feep-1 * scale), x);
-  return muladd(n, n.pick(-0x1.7f7d1cp-20 * scale, -0x1.a39ef35793c76p-33 * scale), r);
+  Value rest = n.pick(-0x1.7f7d1cp-20 * scale, -0x1.a39ef35793c76p-33 * scale);
+  return low == nullptr ? muladd(n, rest, r) : r + muladd(n, rest, *low);
 }
 
 // exp(r) - 1 for |r| <= ln 2.
@@ -45,17 +46,16 @@ struct Scaled {
   Value value() const { return (excess + 1.0) * s * s; }
 };
 
-Scaled scaled_exp(Value x, const Value* correction) {
+Scaled scaled_exp(Value x, const Value* low) {
   Rounded m = round_scaled(x, kLog2E / 2, bias(x));
-  Value r = reduce(x, m.number, 2);
-  if (correction != nullptr) r = r + *correction;
+  Value r = reduce(x, low, m.number, 2);
   return {expm1_wide(r), from_bits(shl(m.bits, fraction_bits(x)))};
 }
 
 // (exp(x) - 1) / 2^shift for x up to about (bias + shift) ln 2.
 Value expm1_over(Value x, int shift) {
   Rounded n = round_scaled(x, kLog2E, bias(x) - shift);
-  Value r = reduce(x, n.number, 1);
+  Value r = reduce(x, nullptr, n.number, 1);
   Value s = from_bits(shl(n.bits, fraction_bits(x)));
   return muladd(s, expm1_narrow(r), s - 1.0 / (1 << shift));
 }

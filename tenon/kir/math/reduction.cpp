@@ -38,7 +38,9 @@ Angle moderate(Value a, bool precise) {
   double last = a.is_f64() ? 0x1.3198a2e037073p-69 : 0x1.68c234p-39;
   Value sum = minus(r, third);
   if (!precise) return {minus(sum, last), a.make(0.0), n.bits};
-  return {sum, minus(minus(r - sum, third), last), n.bits};
+  Value low = minus(minus(r - sum, third), last);
+  Value angle = sum + low;
+  return {angle, low - (angle - sum), n.bits};
 }
 
 // 64 digits of 2/pi from digit `position` of the table on; `word` and `shift` are its parts.
