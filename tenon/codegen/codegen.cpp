@@ -58,6 +58,9 @@ bool has_math(const kir::Block& block) {
 
 void emit_kernel(llvm::Module& module, const Target& target, const kir::Kernel& kernel,
                  const std::string& name) {
+#ifndef NDEBUG
+  kir::verify(kernel);
+#endif
   bool is_small = target.vector_regs < 32 || target.vector_bits < 256;
   const kir::Kernel& chosen = is_small && kernel.narrow ? *kernel.narrow : kernel;
   if (!has_math(chosen.body)) return Emitter(module, target, chosen).emit(name);

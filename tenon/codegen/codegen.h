@@ -29,9 +29,14 @@ struct Options {
   std::string* dump_asm = nullptr;  // receives assembly text
 };
 
-// Compiles kernels (after expand_math or before: it is applied to a copy when needed). Thread-safe.
-// Raises InternalError when a kernel breaks kir rules, UnsupportedError when this build lacks the
-// target.
+// Compiles kernels (after expand_math or before: it is applied to a copy when needed). A kernel's
+// `narrow` form is taken for targets with fewer than 32 vector registers or with 128-bit ones.
+// Thread-safe. Raises InternalError when a kernel breaks kir rules (debug builds verify it whole),
+// UnsupportedError when this build lacks the target.
+//
+// The code takes for granted what the run-time grants: buffers aligned to their element, and
+// different buffers apart, except that a written buffer may be the memory of one that is read when
+// each element is read before that element is written and by the same lane.
 Image compile(std::span<const kir::Kernel* const> kernels, const Options& options);
 
 }  // namespace tenon::codegen

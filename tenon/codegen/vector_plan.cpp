@@ -127,7 +127,7 @@ class Surveyor {
 };
 
 int choose_interleave(const Survey& survey, int lanes, const Target& target) {
-  int interleave = survey.work <= 10 ? 4 : survey.work <= 60 ? 2 : 1;
+  int interleave = survey.work <= 10 ? 4 : survey.work <= 40 ? 2 : 1;
   // Values wider than a register already hold several.
   int registers = std::max(1, lanes * survey.widest / target.vector_bits);
   while (interleave > 1 && interleave * registers > 4) interleave /= 2;

@@ -69,6 +69,19 @@ TEST(ImageLayout, EqualInputGivesEqualBytes) {
   }
 }
 
+TEST(ImageLayout, CodeWithoutPassesComputesTheSame) {
+  Kernel kernel = table_kernel(5, 70);
+  const Kernel* one = &kernel;
+  Call call;
+  call.end = 77;
+  call.buffers = {std::vector<std::byte>(4 * 77)};
+  Call expected = test::run_reference(kernel, call, true);
+  for (Isa isa : test::runnable_isas()) {
+    test::LoadedImage image(compile({&one, 1}, {.isa = isa, .optimize = false}), isa);
+    EXPECT_EQ(test::run_image(image, 0, call).buffers[0], expected.buffers[0]) << name(isa);
+  }
+}
+
 TEST(ImageLayout, ThreadsCompileAtOnce) {
   Kernel kernel = table_kernel(3, 50);
   const Kernel* one = &kernel;
