@@ -31,8 +31,9 @@ uint32_t ModuleBuilder::constant(const Literal& value) {
 }
 
 uint32_t ModuleBuilder::kernel(kir::Kernel kernel) {
-  auto [it, inserted] =
-      kernels_.emplace(kir::print(kernel, true), static_cast<uint32_t>(kernels.size()));
+  // The number of dimensions is part of the launch: a kernel may hold one that its text lost.
+  std::string key = fmt::format("{} dims\n{}", kernel.dims.size(), kir::print(kernel, true));
+  auto [it, inserted] = kernels_.emplace(std::move(key), static_cast<uint32_t>(kernels.size()));
   if (!inserted) return it->second;
   kernel.name = fmt::format("k{}", kernels.size());
   module.kernels.push_back({kernel.name, kernel.origins, ""});

@@ -24,6 +24,7 @@ std::vector<Literal> interpret(const fuzz::RandomGraph& random) {
 }
 
 void compare(uint64_t seed, const passes::Options& options) {
+  if (std::getenv("TENON_FUZZ_TRACE") != nullptr) fmt::print(stderr, "seed {}\n", seed);
   const fuzz::RandomGraph random = fuzz::random_graph(seed);
   SCOPED_TRACE(fmt::format("seed {}\n{}", seed, ir::print(random.graph)));
   try {
