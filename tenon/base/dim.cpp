@@ -175,9 +175,8 @@ std::strong_ordering compare(const Dim& a, const Dim& b) {
 }
 
 Dim DimAlgebra::make(std::vector<DimTerm> terms, int64_t constant) {
-  std::stable_sort(terms.begin(), terms.end(), [](const DimTerm& x, const DimTerm& y) {
-    return compare(x.factors, y.factors) < 0;
-  });
+  std::sort(terms.begin(), terms.end(),
+            [](const DimTerm& x, const DimTerm& y) { return compare(x.factors, y.factors) < 0; });
   std::vector<DimTerm> out;
   for (DimTerm& term : terms) {
     if (!out.empty() && compare(out.back().factors, term.factors) == 0) {

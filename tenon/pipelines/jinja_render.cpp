@@ -11,7 +11,7 @@ namespace tenon::pipelines::jinja {
 namespace {
 
 constexpr int64_t kMaxSteps = 2'000'000;
-constexpr size_t kMaxOutput = size_t{64} << 20;
+constexpr size_t kMaxOutput = size_t{16} << 20;
 constexpr std::string_view kSpaces = " \t\n\r\f\v";
 
 std::string strip(std::string_view text, std::string_view chars, bool left, bool right) {

@@ -135,10 +135,11 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
       }
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const Occurrence& a, const Occurrence& b) {
+  std::sort(found.begin(), found.end(), [](const Occurrence& a, const Occurrence& b) {
     size_t la = a.end - a.begin;
     size_t lb = b.end - b.begin;
-    return la != lb ? la > lb : a.id < b.id;
+    if (la != lb) return la > lb;
+    return a.id != b.id ? a.id < b.id : a.begin < b.begin;
   });
   std::vector<bool> taken(found.empty() ? 0 : text.size());
   std::erase_if(found, [&](const Occurrence& o) {

@@ -45,7 +45,8 @@ class Generator {
   }
 
  private:
-  // --- chance -------------------------------------------------------------------------------------
+  // --- chance
+  // -------------------------------------------------------------------------------------
   int between(int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random_); }
   bool chance(int percent) { return between(1, 100) <= percent; }
   int64_t pick(std::vector<int64_t> from) {
@@ -84,13 +85,12 @@ class Generator {
   int64_t count(const Shape& shape) const { return size(product(shape)); }
 
   DType random_dtype() {
-    return static_cast<DType>(
-        any_of(std::vector<int>{static_cast<int>(DType::kF32), static_cast<int>(DType::kF32),
-                                static_cast<int>(DType::kF32), static_cast<int>(DType::kF64),
-                                static_cast<int>(DType::kF16), static_cast<int>(DType::kBF16),
-                                static_cast<int>(DType::kI32), static_cast<int>(DType::kI64),
-                                static_cast<int>(DType::kU8), static_cast<int>(DType::kI16),
-                                static_cast<int>(DType::kU32), static_cast<int>(DType::kBool)}));
+    return static_cast<DType>(any_of(std::vector<int>{
+        static_cast<int>(DType::kF32), static_cast<int>(DType::kF32), static_cast<int>(DType::kF32),
+        static_cast<int>(DType::kF64), static_cast<int>(DType::kF16),
+        static_cast<int>(DType::kBF16), static_cast<int>(DType::kI32),
+        static_cast<int>(DType::kI64), static_cast<int>(DType::kU8), static_cast<int>(DType::kI16),
+        static_cast<int>(DType::kU32), static_cast<int>(DType::kBool)}));
   }
 
   Literal random_literal(DType dtype, const Shape& shape, int lo = -4) {
@@ -104,7 +104,8 @@ class Generator {
     return literal;
   }
 
-  // --- leaves -------------------------------------------------------------------------------------
+  // --- leaves
+  // -------------------------------------------------------------------------------------
   Known leaf(Value value) {
     const bool half = is_half(value.dtype());
     return {std::move(value), 4, true, true, half};
@@ -136,11 +137,12 @@ class Generator {
     for (Dim& dim : shape) dim = Dim(std::max<int64_t>(1, size(dim)));
     const std::string name = fmt::format("w{}", result_.externals.size());
     result_.externals.emplace(name, random_literal(dtype, shape));
-    return leaf(ir::make(ir::kConstantExternal, {},
-                         {{"name", name}, {"dtype", dtype}, {"shape", shape}}));
+    return leaf(
+        ir::make(ir::kConstantExternal, {}, {{"name", name}, {"dtype", dtype}, {"shape", shape}}));
   }
 
-  // --- growth -------------------------------------------------------------------------------------
+  // --- growth
+  // -------------------------------------------------------------------------------------
   void keep(Known known) {
     if (count(known.shape()) > 20000) return;
     if (is_half(known.dtype())) known.half = true;
@@ -151,13 +153,13 @@ class Generator {
   void grow() {
     using Step = void (Generator::*)();
     static const std::vector<Step> steps = {
-        &Generator::unary,      &Generator::unary,     &Generator::binary,    &Generator::binary,
-        &Generator::binary,     &Generator::compare,   &Generator::choose,    &Generator::convert,
-        &Generator::math,       &Generator::math,      &Generator::reduce,    &Generator::reduce,
-        &Generator::reshape,    &Generator::transpose, &Generator::broadcast, &Generator::slice,
-        &Generator::join,       &Generator::pad,       &Generator::gather,    &Generator::product_of,
-        &Generator::scan,       &Generator::update,    &Generator::softmax,   &Generator::normalize,
-        &Generator::call,       &Generator::argument,  &Generator::ramp,      &Generator::squeeze,
+        &Generator::unary,   &Generator::unary,     &Generator::binary,    &Generator::binary,
+        &Generator::binary,  &Generator::compare,   &Generator::choose,    &Generator::convert,
+        &Generator::math,    &Generator::math,      &Generator::reduce,    &Generator::reduce,
+        &Generator::reshape, &Generator::transpose, &Generator::broadcast, &Generator::slice,
+        &Generator::join,    &Generator::pad,       &Generator::gather,    &Generator::product_of,
+        &Generator::scan,    &Generator::update,    &Generator::softmax,   &Generator::normalize,
+        &Generator::call,    &Generator::argument,  &Generator::ramp,      &Generator::squeeze,
         &Generator::dynamic};
     try {
       (this->*any_of(steps))();
@@ -180,10 +182,10 @@ class Generator {
     Known x = bounded(any(), kBoundLimit);
     using F = std::function<Value(const Value&)>;
     static const std::vector<F> functions = {
-        [](const Value& v) { return ops::neg(v); },    [](const Value& v) { return ops::abs(v); },
-        [](const Value& v) { return ops::relu(v); },   [](const Value& v) { return ops::square(v); },
-        [](const Value& v) { return ops::sign(v); },   [](const Value& v) { return ops::floor(v); },
-        [](const Value& v) { return ops::ceil(v); },   [](const Value& v) { return ops::trunc(v); },
+        [](const Value& v) { return ops::neg(v); },  [](const Value& v) { return ops::abs(v); },
+        [](const Value& v) { return ops::relu(v); }, [](const Value& v) { return ops::square(v); },
+        [](const Value& v) { return ops::sign(v); }, [](const Value& v) { return ops::floor(v); },
+        [](const Value& v) { return ops::ceil(v); }, [](const Value& v) { return ops::trunc(v); },
         [](const Value& v) { return ops::round(v); }};
     if (x.dtype() == DType::kBool) return keep({ops::logical_not(x.value), 1, true, x.exact});
     const size_t which = static_cast<size_t>(between(0, 8));
@@ -214,9 +216,11 @@ class Generator {
       }
       case 2: return keep({ops::mul(x.value, y.value), x.bound * y.bound, whole, exact, half});
       case 3:
-        return keep({ops::maximum(x.value, y.value), std::max(x.bound, y.bound), whole, exact, half});
+        return keep(
+            {ops::maximum(x.value, y.value), std::max(x.bound, y.bound), whole, exact, half});
       default:
-        return keep({ops::minimum(x.value, y.value), std::max(x.bound, y.bound), whole, exact, half});
+        return keep(
+            {ops::minimum(x.value, y.value), std::max(x.bound, y.bound), whole, exact, half});
     }
   }
 
@@ -250,9 +254,12 @@ class Generator {
     Known x = bounded(any(), 3);
     if (!is_float(x.dtype())) x.value = ops::cast(x.value, DType::kF32);
     static const std::vector<std::function<Value(const Value&)>> functions = {
-        [](const Value& v) { return ops::tanh(v); },    [](const Value& v) { return ops::exp(v); },
-        [](const Value& v) { return ops::sigmoid(v); }, [](const Value& v) { return ops::sin(v); },
-        [](const Value& v) { return ops::erf(v); },     [](const Value& v) { return ops::gelu(v); },
+        [](const Value& v) { return ops::tanh(v); },
+        [](const Value& v) { return ops::exp(v); },
+        [](const Value& v) { return ops::sigmoid(v); },
+        [](const Value& v) { return ops::sin(v); },
+        [](const Value& v) { return ops::erf(v); },
+        [](const Value& v) { return ops::gelu(v); },
         [](const Value& v) { return ops::silu(v); },
         [](const Value& v) {
           return ops::sqrt(ops::add(ops::square(v), ops::scalar(v.dtype(), 1)));
@@ -284,8 +291,8 @@ class Generator {
     const double n = reduced_count(x, axes);
     if (which <= 1) {
       const bool whole = x.whole && x.bound * n < (x.half ? 200 : 1e6);
-      return keep({ops::sum(x.value, axes, keepdims), x.bound * n, x.whole, x.exact && whole,
-                   x.half});
+      return keep(
+          {ops::sum(x.value, axes, keepdims), x.bound * n, x.whole, x.exact && whole, x.half});
     }
     if (which <= 3) {
       if (count(x.shape()) == 0) return;
@@ -431,8 +438,9 @@ class Generator {
     Known x = bounded(any(), 8);
     if (x.rank() == 0 || x.half) return;
     const int axis = between(0, static_cast<int>(x.rank()) - 1);
-    const double bound = x.bound * std::max<double>(
-                             1, static_cast<double>(size(x.shape()[static_cast<size_t>(axis)])));
+    const double bound =
+        x.bound *
+        std::max<double>(1, static_cast<double>(size(x.shape()[static_cast<size_t>(axis)])));
     Value v = ops::cumsum(x.value, axis, chance(30), chance(30));
     keep({v, bound, x.whole, x.exact && x.whole && bound < 1e6, x.half});
   }
@@ -537,7 +545,8 @@ class Generator {
     keep({at, bound, x.whole, x.exact && x.whole && bound < 1e6 && !x.half, x.half});
   }
 
-  // --- results ------------------------------------------------------------------------------------
+  // --- results
+  // ------------------------------------------------------------------------------------
   Closeness closeness(const Known& x) const {
     if (x.exact) return {};
     return {false, (x.half ? 0.05 : 4e-5) * std::max(1.0, x.bound)};
