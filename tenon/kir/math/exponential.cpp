@@ -113,7 +113,11 @@ Value cosh(Value x) {
 Value tanh(Value x) {
   Value a = abs(x);
   Value half = expm1_over(at_most(a + a, x.is_f64() ? 40 : 20), 1);
-  return copysign(half / (half + 1.0), x);
+  Value sum = half + 1.0;
+  Value q = half / sum;
+  // What the sum lost; 1 / sum is 1 - q.
+  Value lost = half - (sum - 1.0);
+  return copysign(q - q * (1.0 - q) * lost, x);
 }
 
 }  // namespace tenon::kir::math
