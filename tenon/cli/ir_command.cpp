@@ -12,7 +12,6 @@
 #include "tenon/kir/kernel.h"
 #include "tenon/ops/registry.h"
 #include "tenon/passes/pipeline.h"
-#include "tenon/program/program.h"
 
 namespace tenon::cli {
 namespace {
@@ -31,7 +30,6 @@ struct IrOptions {
 constexpr const char* kLower = "lower";
 
 ir::GraphPtr read_graph(const std::string& path) {
-  if (program::is_artifact(path)) return program::load(path).graph();
   std::ifstream file(path, std::ios::binary);
   if (!file) throw IoError(path + ": cannot open");
   std::stringstream text;
