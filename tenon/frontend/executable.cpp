@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
-#include <unordered_map>
 
+#include "tenon/frontend/engine.h"
 #include "tenon/frontend/layer.h"
-#include "tenon/interp/interpreter.h"
 #include "tenon/ir/op_def.h"
 
 namespace tenon {
@@ -132,7 +131,7 @@ void CallLeaves::tensor(const Tensor& tensor) {
 struct Executable::Impl {
   Staged staged;
   std::vector<ExternalSlot> slots;
-  std::unordered_map<std::string, runtime::Array> bound;
+  std::unique_ptr<Engine> engine;
   bool complete = false;
 };
 
@@ -141,6 +140,8 @@ Executable::Executable(Staged staged, const CompileOptions& options)
   impl_->staged = std::move(staged);
   impl_->slots = external_slots(impl_->staged.graph);
   impl_->complete = impl_->slots.empty();
+  impl_->engine =
+      make_engine(impl_->staged.graph, impl_->staged.signature.argument_specs());
   if (!options.weights.empty()) bind(options.weights);
 }
 
@@ -148,7 +149,9 @@ Executable::~Executable() = default;
 
 void Executable::bind(const Weights& weights) {
   check_weights(name(), impl_->slots, weights);
-  for (const auto& [weight, tensor] : weights) impl_->bound[weight] = tensor.array();
+  ArrayMap arrays;
+  for (const auto& [weight, tensor] : weights) arrays[weight] = tensor.array();
+  impl_->engine->bind(arrays);
   impl_->complete = true;
 }
 
@@ -171,34 +174,9 @@ std::vector<runtime::Array> Executable::execute_raw(
   return run(arguments);
 }
 
-namespace {
-
-runtime::Array copy_of(const Literal& literal) {
-  runtime::Array array = runtime::Array::empty(literal.dtype(), literal.dims());
-  if (literal.bytes() > 0) std::memcpy(array.mutable_data(), literal.data(), literal.bytes());
-  return array;
-}
-
-}  // namespace
-
 std::vector<runtime::Array> Executable::run(std::vector<runtime::Array> arguments) const {
   if (!impl_->complete) check_weights(name(), impl_->slots, {});
-  std::vector<Literal> literals;
-  for (const runtime::Array& array : arguments) literals.push_back(array.to_literal());
-  const ir::Graph& graph = *staged().graph;
-  const std::vector<Literal> outputs = interp::run(
-      graph, literals,
-      [this](const std::string& weight) { return impl_->bound.at(weight).to_literal(); });
-  // Everything is computed before the first write: a result may be an argument's memory.
-  std::vector<runtime::Array> fresh;
-  for (const Literal& literal : outputs) fresh.push_back(copy_of(literal));
-  for (size_t i = 0; i < graph.updates.size(); ++i) {
-    const runtime::Array& value = fresh[graph.results.size() + i];
-    runtime::Array& target = arguments[graph.updates[i].param];
-    if (value.bytes() > 0) std::memcpy(target.mutable_data(), value.data(), value.bytes());
-  }
-  fresh.resize(graph.results.size());
-  return fresh;
+  return impl_->engine->run(std::move(arguments));
 }
 
 std::string Executable::str() const {
@@ -208,7 +186,7 @@ std::string Executable::str() const {
                             impl_->complete ? "bound" : "not bound");
 }
 
-std::string Executable::explain() const { return str() + "\n"; }
+std::string Executable::explain() const { return str() + "\n" + impl_->engine->explain(); }
 
 // --- compiling switched off
 // ---------------------------------------------------------------------------

@@ -1,0 +1,106 @@
+#include "tenon/frontend/engine.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+#include "tenon/interp/interpreter.h"
+
+namespace tenon {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+}
+
+runtime::Array copy_of(const Literal& literal) {
+  runtime::Array array = runtime::Array::empty(literal.dtype(), literal.dims());
+  if (literal.bytes() > 0) std::memcpy(array.mutable_data(), literal.data(), literal.bytes());
+  return array;
+}
+
+class InterpreterEngine : public Engine {
+ public:
+  explicit InterpreterEngine(ir::GraphPtr graph) : graph_(std::move(graph)) {}
+
+  void bind(const ArrayMap& externals) override { externals_ = externals; }
+
+  std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
+    std::vector<Literal> literals;
+    for (const runtime::Array& array : arguments) literals.push_back(array.to_literal());
+    const std::vector<Literal> outputs =
+        interp::run(*graph_, literals,
+                    [this](const std::string& name) { return externals_.at(name).to_literal(); });
+    // Everything is computed before the first write: a result may be an argument's memory.
+    std::vector<runtime::Array> fresh;
+    for (const Literal& literal : outputs) fresh.push_back(copy_of(literal));
+    for (size_t i = 0; i < graph_->updates.size(); ++i) {
+      const runtime::Array& value = fresh[graph_->results.size() + i];
+      runtime::Array& target = arguments[graph_->updates[i].param];
+      if (value.bytes() > 0) std::memcpy(target.mutable_data(), value.data(), value.bytes());
+    }
+    fresh.resize(graph_->results.size());
+    return fresh;
+  }
+
+  std::string explain() const override { return "  runs through the interpreter\n"; }
+
+ private:
+  ir::GraphPtr graph_;
+  ArrayMap externals_;
+};
+
+class CompiledEngine : public Engine {
+ public:
+  CompiledEngine(const ir::GraphPtr& graph, std::vector<runtime::ArgumentSpec> arguments)
+      : compiled_(compiler::compile(graph)) {
+    for (const ir::GraphPtr& body : compiled_.graphs) nodes_.push_back(body->nodes());
+    executor_ = std::make_unique<runtime::Executor>(
+        compiled_.module, std::move(arguments),
+        [this](const abi::EvalStep& step, std::span<const Literal> operands,
+               const Dim::Lookup& symbols) {
+          return interp::evaluate(*nodes_[step.graph][step.node], operands, symbols);
+        });
+    if (compiled_.module->externals.empty()) executor_->bind({});
+  }
+
+  void bind(const ArrayMap& externals) override {
+    std::vector<runtime::Array> arrays;
+    for (const abi::External& external : compiled_.module->externals) {
+      arrays.push_back(externals.at(external.name));
+    }
+    executor_->bind(arrays);
+  }
+
+  std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
+    return executor_->call(arguments);
+  }
+
+  std::string explain() const override {
+    std::string text = compiled_.explanation;
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    text += fmt::format("  code for {}, {} kernels", executor_->level(),
+                        compiled_.module->kernels.size());
+    for (const passes::PhaseTime& time : compiled_.times) {
+      text += fmt::format(", {} {:.2f} ms", time.name, time.ms);
+    }
+    return text + '\n';
+  }
+
+ private:
+  compiler::Compiled compiled_;
+  std::vector<std::vector<ir::NodePtr>> nodes_;
+  std::unique_ptr<runtime::Executor> executor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const ir::GraphPtr& graph,
+                                    std::vector<runtime::ArgumentSpec> arguments) {
+  if (is_set("TENON_INTERPRET")) return std::make_unique<InterpreterEngine>(graph);
+  return std::make_unique<CompiledEngine>(graph, std::move(arguments));
+}
+
+}  // namespace tenon

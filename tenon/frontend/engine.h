@@ -1,0 +1,32 @@
+// What runs a graph: machine code through the compiler, or the interpreter.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/compiler/compile.h"
+#include "tenon/ir/graph.h"
+#include "tenon/runtime/executor.h"
+
+namespace tenon {
+
+using ArrayMap = std::map<std::string, runtime::Array>;
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  // Gives the external constants by whole name; before the first run when there are any.
+  virtual void bind(const ArrayMap& externals) = 0;
+  // The graph's results in fresh memory; updates are written into the arguments.
+  virtual std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const = 0;
+  virtual std::string explain() const = 0;
+};
+
+// `arguments` describe the graph's parameters in order. With TENON_INTERPRET set (and not 0) in the
+// environment programs run through the interpreter.
+std::unique_ptr<Engine> make_engine(const ir::GraphPtr& graph,
+                                    std::vector<runtime::ArgumentSpec> arguments);
+
+}  // namespace tenon
