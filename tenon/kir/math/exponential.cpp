@@ -115,8 +115,8 @@ Value tanh(Value x) {
   Value half = expm1_over(at_most(a + a, x.is_f64() ? 40 : 20), 1);
   Value sum = half + 1.0;
   Value q = half / sum;
-  // What the sum lost; 1 / sum is 1 - q.
-  Value lost = half - (sum - 1.0);
+  // What the sum lost; 1 / sum is 1 - q. Where q is near 1 the quotient hardly notices.
+  Value lost = select(half < 1.0, half - (sum - 1.0), x.make(0.0));
   return copysign(q - q * (1.0 - q) * lost, x);
 }
 
