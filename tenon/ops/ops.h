@@ -123,8 +123,8 @@ Value expand_dims(const Value& x, std::vector<int64_t> axes, LocationPtr locatio
 // Python's slice of one axis: negative bounds count from the end, all bounds are clamped, steps may
 // be negative, missing bounds are the ends.
 struct SliceBound {
-  std::optional<Dim> start;
-  std::optional<Dim> stop;
+  std::optional<Dim> start = std::nullopt;
+  std::optional<Dim> stop = std::nullopt;
   int64_t step = 1;
 };
 // Axes beyond `bounds` are taken whole. Raises ValueError [slice_c1] for a step of 0.

@@ -23,8 +23,8 @@ Value gelu_tanh(const Value& x, LocationPtr location = nullptr);
 Value softplus(const Value& x, LocationPtr location = nullptr);
 
 struct AttentionOptions {
-  std::optional<Value> mask;    // bool: true keeps; else added to the scores. [(…, H,) S, T]
-  std::optional<double> scale;  // 1 / sqrt(D)
+  std::optional<Value> mask = std::nullopt;    // bool: true keeps; else added to the scores. [(…, H,) S, T]
+  std::optional<double> scale = std::nullopt;  // 1 / sqrt(D)
   bool causal = false;          // query s sees keys t ≤ s + T - S
 };
 // softmax(q·kᵀ·scale) · v for q [… H, S, D], k [… G, T, D], v [… G, T, E]: H query heads share G
@@ -38,9 +38,9 @@ struct RopeOptions {
   // Pairs (0, 1), (2, 3) …; else (0, D/2), (1, D/2 + 1) ….
   bool interleaved = false;
   // Rotate the first so many of the last axis only.
-  std::optional<int64_t> dims;
+  std::optional<int64_t> dims = std::nullopt;
   // Turns per position of each pair, f32[dims / 2]: in place of base^(-2i/dims).
-  std::optional<Value> frequencies;
+  std::optional<Value> frequencies = std::nullopt;
 };
 // Rotary position embedding of the last axis of x [… S, D] by integer positions that broadcast
 // against x's other axes. ValueError [rope_c1] where the rotated size is not a static even number.
