@@ -46,7 +46,8 @@ void put_special(Literal& x, int64_t i) {
   if (is_float(x.dtype())) x.set_double(i, floats[i / 3 % 7]);
   if (!is_integer(x.dtype())) return;
   const int width = static_cast<int>(size_of(x.dtype())) * 8;
-  const int64_t integers[] = {0, -1, int64_t{1} << (width - 1), (int64_t{1} << (width - 2)) * 2 - 1};
+  const int64_t integers[] = {0, -1, int64_t{1} << (width - 1),
+                              (int64_t{1} << (width - 2)) * 2 - 1};
   x.set_int(i, integers[i / 3 % 4]);
 }
 
@@ -209,7 +210,8 @@ TEST(OpTable, RefusedDtypesAreNamed) {
   }
 }
 
-// --- docs/ops.md ------------------------------------------------------------------------------------------
+// --- docs/ops.md
+// ------------------------------------------------------------------------------------------
 
 std::string attr_text(const ir::OpDef& op) {
   std::string text;
@@ -221,7 +223,8 @@ std::string attr_text(const ir::OpDef& op) {
 
 std::string table_text() {
   std::ostringstream out;
-  out << "# Ops\n\nGenerated from the op table by its test (TENON_UPDATE_GOLDEN=1). Functions of the "
+  out << "# Ops\n\nGenerated from the op table by its test (TENON_UPDATE_GOLDEN=1). Functions of "
+         "the "
          "same names, and those that are\ncomposed from them, are declared in tenon/ops/ops.h and "
          "tenon/ops/composite/. `?` marks attributes with a default.\n\n"
          "| op | operands | attributes | meaning |\n| --- | --- | --- | --- |\n";

@@ -233,7 +233,9 @@ TEST(Semantics, Errors) {
   const auto param = [](DType d, Shape s) { return ir::make_parameter({d, std::move(s)}, "x"); };
   const auto at = std::make_shared<ir::Location>(ir::Location{"model.cpp", 18, 0, "model.mlp"});
   refuses<ShapeError>(
-      [&] { matmul(param(f32, {"batch", 64}), param(f32, {32, 10}), at); },
+      [&] {
+        matmul(param(f32, {"batch", 64}), param(f32, {32, 10}), at);
+      },
       "matmul: last dimension of a (64) and second-last of b (32) differ [matmul_c2]\n"
       "  a: f32[\"batch\", 64]   b: f32[32, 10]\n  at model.cpp:18 in layer model.mlp");
   refuses<TypeError>([&] { exp(param(c64, {2})); },
@@ -242,13 +244,22 @@ TEST(Semantics, Errors) {
                      "neg: takes any dtype but bool, got bool [neg_dtype]");
   refuses<ValueError>([&] { sum(param(f32, {2}), std::vector<int64_t>{3}); },
                       "sum: axis 3 for rank 1: must be in -1..0 [sum_axis]");
-  refuses<ShapeError>([&] { add(param(f32, {2, 3}), param(f32, {4})); },
-                      "add: shapes [2, 3] and [4] do not broadcast: dimensions 3 and 4 differ "
-                      "[add_broadcast]");
-  refuses<ValueError>([&] { max(param(f32, {3, 0}), std::vector<int64_t>{1}); },
-                      "max: axis 1 of [3, 0] has no elements [max_empty]");
-  refuses<IndexError>([&] { run(take(ints(i32, {1, 2}), ints(i64, {2}))); },
-                      "take: index 2 is outside axis 0 of 2 elements [take_index]");
+  refuses<ShapeError>(
+      [&] {
+        add(param(f32, {2, 3}), param(f32, {4}));
+      },
+      "add: shapes [2, 3] and [4] do not broadcast: dimensions 3 and 4 differ "
+      "[add_broadcast]");
+  refuses<ValueError>(
+      [&] {
+        max(param(f32, {3, 0}), std::vector<int64_t>{1});
+      },
+      "max: axis 1 of [3, 0] has no elements [max_empty]");
+  refuses<IndexError>(
+      [&] {
+        run(take(ints(i32, {1, 2}), ints(i64, {2})));
+      },
+      "take: index 2 is outside axis 0 of 2 elements [take_index]");
   refuses<ShapeError>([&] { reshape(param(f32, {4}), {3}); },
                       "reshape: 4 elements of [4] do not fill 3 of [3] [reshape_c1]");
 }

@@ -23,8 +23,8 @@ class OperandContext : public LowerContext {
       const Val flat = flatten_index(builder_, value.shape(), index);
       if (predicate_ == nullptr) return builder_.load(buffers_[k], flat);
       const kir::Type type = kir::type_of(value.dtype());
-      const Val other = kir::is_float(type) ? builder_.constant_float(type, 0)
-                                            : builder_.constant_int(type, 0);
+      const Val other =
+          kir::is_float(type) ? builder_.constant_float(type, 0) : builder_.constant_int(type, 0);
       return builder_.load_if(buffers_[k], flat, predicate_, other);
     }
     throw InternalError("internal: an element of what is no operand");

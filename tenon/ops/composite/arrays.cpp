@@ -47,8 +47,9 @@ std::pair<Value, Value> positions(const Dim& rows, const Dim& columns, int64_t k
 std::pair<Dim, Dim> matrix_dims(std::string_view op, const Value& x, const LocationPtr& location) {
   const Shape& shape = x.shape();
   if (shape.size() < 2) {
-    throw ShapeError(fmt::format("{}: needs at least 2 dimensions, got {}", op, ir::brief(x.type())),
-                     {.label = fmt::format("{}_c1", op), .location = ir::str(location)});
+    throw ShapeError(
+        fmt::format("{}: needs at least 2 dimensions, got {}", op, ir::brief(x.type())),
+        {.label = fmt::format("{}_c1", op), .location = ir::str(location)});
   }
   return {shape[shape.size() - 2], shape[shape.size() - 1]};
 }

@@ -46,8 +46,7 @@ Value log_softmax(const Value& x, int64_t axis, LocationPtr location) {
 }
 
 Value layer_norm(const Value& x, const std::optional<Value>& weight,
-                 const std::optional<Value>& bias, double eps, int64_t axis,
-                 LocationPtr location) {
+                 const std::optional<Value>& bias, double eps, int64_t axis, LocationPtr location) {
   const auto axes = one_axis("layer_norm", x, axis, location);
   const Value d = centered(x, axes, location);
   const Value spread = mean(square(d, location), axes, true, location);
@@ -85,7 +84,8 @@ Value softplus(const Value& x, LocationPtr location) {
   return cast(add(top, tail, location), float_result(x), location);
 }
 
-// --- attention -----------------------------------------------------------------------------------------
+// --- attention
+// -----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -106,8 +106,8 @@ int64_t check_heads(const Value& q, const Value& k, const Value& v) {
       heads.value() % groups.value() == 0) {
     return heads.value() / groups.value();
   }
-  throw ShapeError(fmt::format("attention: {} key heads do not divide {} query heads",
-                               groups.str(), heads.str()),
+  throw ShapeError(fmt::format("attention: {} key heads do not divide {} query heads", groups.str(),
+                               heads.str()),
                    {.label = "attention_c2", .details = operand_types(types)});
 }
 
@@ -145,9 +145,9 @@ Value attention(const Value& q, const Value& k, const Value& v, const AttentionO
   int64_t per_group = 1;
   with_location(location, [&] { per_group = check_heads(q, k, v); });
   Value query = to_compute(q, location);
-  const Value scale =
-      options.scale ? scalar(query.dtype(), *options.scale, location)
-                    : rsqrt(size({from_last(q, 0)}, query.dtype(), location), location);
+  const Value scale = options.scale
+                          ? scalar(query.dtype(), *options.scale, location)
+                          : rsqrt(size({from_last(q, 0)}, query.dtype(), location), location);
   query = mul(query, scale, location);
   Value key = k;
   Value value = v;
@@ -173,7 +173,8 @@ Value attention(const Value& q, const Value& k, const Value& v, const AttentionO
   return cast(result, float_result(q), location);
 }
 
-// --- rotary positions ------------------------------------------------------------------------------------
+// --- rotary positions
+// ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -206,8 +207,8 @@ Value rope(const Value& x, const Value& positions, const RopeOptions& options,
            LocationPtr location) {
   int64_t dims = 0;
   with_location(location, [&] { dims = rotated_dims(x, options); });
-  const Value frequencies =
-      options.frequencies ? *options.frequencies : default_frequencies(dims, options.base, location);
+  const Value frequencies = options.frequencies ? *options.frequencies
+                                                : default_frequencies(dims, options.base, location);
   const Value at = expand_dims(cast(positions, DType::kF32, location), {-1}, location);
   const Value angle = mul(at, frequencies, location);
   const Value c = cos(angle, location);

@@ -23,9 +23,10 @@ Value gelu_tanh(const Value& x, LocationPtr location = nullptr);
 Value softplus(const Value& x, LocationPtr location = nullptr);
 
 struct AttentionOptions {
-  std::optional<Value> mask = std::nullopt;    // bool: true keeps; else added to the scores. [(…, H,) S, T]
+  std::optional<Value> mask =
+      std::nullopt;  // bool: true keeps; else added to the scores. [(…, H,) S, T]
   std::optional<double> scale = std::nullopt;  // 1 / sqrt(D)
-  bool causal = false;          // query s sees keys t ≤ s + T - S
+  bool causal = false;                         // query s sees keys t ≤ s + T - S
 };
 // softmax(q·kᵀ·scale) · v for q [… H, S, D], k [… G, T, D], v [… G, T, E]: H query heads share G
 // key heads in runs of H/G. Gives [… H, S, E] in q's dtype. A row whose keys are all masked is NaN.

@@ -43,8 +43,8 @@ Value as_keys(const Value& words, const LocationPtr& location) {
 
 // The top `count` bits as a float of the dtype, exactly.
 Value top_bits(const Value& words, int count, DType dtype, const LocationPtr& location) {
-  const Value shifted = right_shift(words, u64(static_cast<uint64_t>(64 - count), location),
-                                    location);
+  const Value shifted =
+      right_shift(words, u64(static_cast<uint64_t>(64 - count), location), location);
   const DType integer = count < 32 ? DType::kI32 : DType::kI64;
   return cast(cast(shifted, integer, location), dtype, location);
 }
@@ -66,8 +66,8 @@ Precision precision(std::string_view op, DType dtype, const LocationPtr& locatio
 // Strictly between 0 and 1: (2k + 1) / 2^(bits + 1) for k of `bits` bits.
 Value open_unit(const Value& words, int bits, DType dtype, const LocationPtr& location) {
   const Value k = top_bits(words, bits, dtype, location);
-  const Value odd = add(mul(k, scalar(dtype, 2, location), location), scalar(dtype, 1, location),
-                        location);
+  const Value odd =
+      add(mul(k, scalar(dtype, 2, location), location), scalar(dtype, 1, location), location);
   return mul(odd, scalar(dtype, std::ldexp(1.0, -bits - 1), location), location);
 }
 
@@ -131,8 +131,8 @@ Value randint(const Value& key, const Shape& shape, int64_t lo, int64_t hi, DTyp
   }
   const uint64_t span = static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo);
   const Value offset = mod(bits(key, shape, location), u64(span, location), location);
-  const Value x = add(cast(offset, DType::kI64, location),
-                      scalar_int(DType::kI64, lo, location), location);
+  const Value x =
+      add(cast(offset, DType::kI64, location), scalar_int(DType::kI64, lo, location), location);
   return cast(x, dtype, location);
 }
 

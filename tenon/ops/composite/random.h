@@ -8,8 +8,8 @@
 namespace tenon::ops::random {
 
 Value key(uint64_t seed, LocationPtr location = nullptr);
-// `count` independent keys, u32[count, 2]. All functions raise TypeError [random_key] unless the key
-// is u32[2].
+// `count` independent keys, u32[count, 2]. All functions raise TypeError [random_key] unless the
+// key is u32[2].
 Value split(const Value& key, const Dim& count = 2, LocationPtr location = nullptr);
 // The key for a number (0-d integer), such as a step.
 Value fold_in(const Value& key, const Value& data, LocationPtr location = nullptr);
