@@ -20,6 +20,7 @@ constexpr size_t kMaxMembers = 96;    // operations inlined in one group
 constexpr size_t kMaxUses = 12;       // different places of one group that ask for one value
 constexpr size_t kMaxSearch = 256;    // groups visited to prove that there is no path
 constexpr int kCheap = 2;             // scalar operations worth repeating rather than storing
+constexpr int64_t kFewResults = 16;   // as in split_reductions
 constexpr int64_t kFewRows = 4;       // fewer rows than this do not keep threads busy
 constexpr int64_t kLargeRow = 65536;  // elements
 
@@ -256,8 +257,47 @@ class Fuser {
 
   void place_leaf(const ir::NodePtr& node) {
     for (uint32_t i = 0; i < node->types.size(); ++i) {
-      for (const Use& use : take_uses({node, i})) add_input(use.group, {node, i});
+      const std::vector<Use> uses = take_uses({node, i});
+      for (const Use& use : uses) add_input(use.group, {node, i});
+      note_elementwise({node, i}, uses);
     }
+  }
+
+  // Groups that read `value` at their own index alone may write where it stands.
+  void note_elementwise(const ir::Value& value, const std::vector<Use>& uses) {
+    std::map<int, bool> elementwise;
+    for (const Use& use : uses) {
+      const int reader = find(use.group);
+      const Group& group = groups_[static_cast<size_t>(reader)];
+      const Use whole = identity(reader);
+      const bool same = group.kind == Kind::kLoops && group.shape == value.shape() && !use.memory &&
+                        !use.many && use.index == whole.index && use.loops == whole.loops;
+      auto it = elementwise.emplace(reader, true).first;
+      it->second = it->second && same;
+    }
+    for (const auto& [reader, same] : elementwise) {
+      Group& group = groups_[static_cast<size_t>(reader)];
+      const bool reads = std::find(group.inputs.begin(), group.inputs.end(), value) !=
+                         group.inputs.end();
+      if (same && reads) group.elementwise_inputs.push_back(value);
+    }
+  }
+
+  // After a merge an input is elementwise when every part that reads it says so.
+  static void join_elementwise(Group& into, const Group& from) {
+    auto lists = [](const std::vector<ir::Value>& values, const ir::Value& value) {
+      return std::find(values.begin(), values.end(), value) != values.end();
+    };
+    std::vector<ir::Value> kept;
+    for (const ir::Value& value : into.elementwise_inputs) {
+      if (!lists(from.inputs, value) || lists(from.elementwise_inputs, value)) {
+        kept.push_back(value);
+      }
+    }
+    for (const ir::Value& value : from.elementwise_inputs) {
+      if (!lists(into.inputs, value)) kept.push_back(value);
+    }
+    into.elementwise_inputs = std::move(kept);
   }
 
   // Code holds a scalar constant; only who needs memory reads it from there.
@@ -297,6 +337,7 @@ class Fuser {
     for (uint32_t i = 0; i < node->types.size(); ++i) {
       groups_[static_cast<size_t>(group)].roots.push_back({node, i});
       connect(group, {node, i}, uses[i]);
+      note_elementwise({node, i}, uses[i]);
     }
     ask_operands(node, group, kind);
   }
@@ -378,6 +419,7 @@ class Fuser {
         other.rows = true;
       }
       other.scalar = other.scalar || group.scalar;
+      join_elementwise(other, group);
       for (const ir::Value& input : group.inputs) add_input(*it, input);
       if (!pure_epilogue_.count(reader)) pure_epilogue_.erase(*it);
       merge(*it, reader);
@@ -418,12 +460,18 @@ class Fuser {
     });
     const bool single = product(group.shape) == Dim(1);
     if (use.loops.empty() && !single) return "a reduction to one value ends before its readers begin";
-    if (!leading) return "";
+    const Dim elements = product(value.node->operands[0].shape());
+    if (!leading) {
+      const Dim results = product(group.shape);
+      const bool few = results.is_static() && results.value() < kFewResults;
+      return few && elements.upper_bound() >= kLargeRow
+                 ? "few results of much: the threads share the first reduction"
+                 : "";
+    }
     Dim rows = 1;
     for (LoopId loop : use.loops) rows = rows * extent(loop, use.group);
-    const Dim inner = product(value.node->operands[0].shape());
     if (use.loops.size() < rank && rows.is_static() && rows.value() < kFewRows &&
-        inner.lower_bound() >= kLargeRow) {
+        elements.lower_bound() >= kLargeRow) {
       return "few long rows: the threads share what follows the reduction";
     }
     return "";
@@ -458,6 +506,7 @@ class Fuser {
     groups_[static_cast<size_t>(group)].roots.push_back(value);
     add_member(group, value.node);
     connect(group, value, uses);
+    note_elementwise(value, uses);
     expand(*value.node, value.index, identity(group));
   }
 
@@ -483,6 +532,7 @@ class Fuser {
     const int group = new_group(Kind::kView, value.node, value.shape());
     groups_[static_cast<size_t>(group)].roots.push_back(value);
     connect(group, value, uses);
+    note_elementwise(value, uses);
     ask_memory(value.node->operands[0], group);
   }
 

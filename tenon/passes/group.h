@@ -28,6 +28,9 @@ struct Group {
   bool rows = false;     // grid_dims is prescribed by reductions
   bool scalar = false;   // the roots' last dimension is not the vector one (reductions run inside)
   std::vector<ir::Value> inputs;     // values in memory that it reads, by first use
+  // kLoops: inputs of the iteration shape of which one iteration reads the element at its own index
+  // and no other.
+  std::vector<ir::Value> elementwise_inputs;
   std::vector<ir::NodePtr> members;  // operations inlined in it, in creation order
 };
 

@@ -1,5 +1,6 @@
 #include "tenon/passes/kernel_frame.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "tenon/ir/op_def.h"
@@ -50,16 +51,23 @@ Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); 
 
 }  // namespace
 
-KernelFrame::KernelFrame(const Group& group, GroupBody body, const std::string& name)
+KernelFrame::KernelFrame(const Group& group, GroupBody body, const std::string& name,
+                         const InPlace& in_place)
     : group_(group), body_(std::move(body)), builder_(kernel_) {
   kernel_.name = name;
   BufferMap buffers;
   for (size_t i = 0; i < body_.inputs.size(); ++i) {
+    const bool written = std::any_of(in_place.begin(), in_place.end(),
+                                     [i](const auto& pair) { return pair.second == i; });
     buffers[body_.inputs[i]] =
-        builder_.add_buffer(fmt::format("in{}", i), body_.inputs[i].dtype(), false);
+        builder_.add_buffer(fmt::format("in{}", i), body_.inputs[i].dtype(), written);
   }
   for (size_t i = 0; i < body_.roots.size(); ++i) {
-    builder_.add_buffer(fmt::format("out{}", i), body_.roots[i].dtype(), true);
+    auto place = in_place.find(i);
+    root_buffers_.push_back(
+        place != in_place.end()
+            ? static_cast<uint32_t>(place->second)
+            : builder_.add_buffer(fmt::format("out{}", i), body_.roots[i].dtype(), true));
   }
   context_.emplace(builder_, std::move(buffers));
   for (const ir::NodePtr& node : group.members) {

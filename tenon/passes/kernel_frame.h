@@ -2,6 +2,7 @@
 // stores of roots, and the estimate of cost.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +14,14 @@
 
 namespace tenon::passes {
 
+// Roots that are written where an elementwise input stands: position of the root → of the input.
+using InPlace = std::map<size_t, size_t>;
+
 class KernelFrame {
  public:
-  // Declares one buffer for each input, then one for each root.
-  KernelFrame(const Group& group, GroupBody body, const std::string& name);
+  // Declares one buffer for each input, then one for each root that has no place in an input's.
+  KernelFrame(const Group& group, GroupBody body, const std::string& name,
+              const InPlace& in_place = {});
   KernelFrame(const KernelFrame&) = delete;
   KernelFrame& operator=(const KernelFrame&) = delete;
 
@@ -24,7 +29,7 @@ class KernelFrame {
   const GroupBody& body() const { return body_; }
   kir::Builder& builder() { return builder_; }
   GroupContext& context() { return *context_; }
-  uint32_t root_buffer(size_t root) const { return static_cast<uint32_t>(body_.inputs.size() + root); }
+  uint32_t root_buffer(size_t root) const { return root_buffers_[root]; }
 
   // Computes every root at `index` and stores it; where `inside` is given, only where it holds.
   void store_roots(std::span<const kir::Val> index, kir::Val inside = nullptr);
@@ -36,6 +41,7 @@ class KernelFrame {
  private:
   const Group& group_;
   GroupBody body_;
+  std::vector<uint32_t> root_buffers_;
   kir::Kernel kernel_;
   kir::Builder builder_;
   std::optional<GroupContext> context_;

@@ -31,8 +31,8 @@ void lower_product(KernelFrame& frame) {
 
 }  // namespace
 
-GroupKernel lower_group(const Group& group, const std::string& name) {
-  KernelFrame frame(group, make_body(group, group.kind == Group::Kind::kLoops), name);
+GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place) {
+  KernelFrame frame(group, make_body(group, group.kind == Group::Kind::kLoops), name, in_place);
   switch (group.kind) {
     case Group::Kind::kLoops: lower_loops(frame); break;
     case Group::Kind::kMatmul: lower_product(frame); break;
@@ -41,7 +41,9 @@ GroupKernel lower_group(const Group& group, const std::string& name) {
     default: throw InternalError("internal: a group without a kernel");
   }
   GroupKernel result{frame.finish(), group.inputs};
-  result.buffers.insert(result.buffers.end(), group.roots.begin(), group.roots.end());
+  for (size_t i = 0; i < group.roots.size(); ++i) {
+    if (in_place.count(i) == 0) result.buffers.push_back(group.roots[i]);
+  }
   return result;
 }
 

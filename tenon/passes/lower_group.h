@@ -11,17 +11,19 @@
 
 #include "tenon/kir/kernel.h"
 #include "tenon/passes/group.h"
+#include "tenon/passes/kernel_frame.h"
 
 namespace tenon::passes {
 
 struct GroupKernel {
   kir::Kernel kernel;
-  // The kernel's argument buffers: inputs first, then roots.
+  // The kernel's argument buffers: inputs first, then roots that have a buffer of their own.
   std::vector<ir::Value> buffers;
 };
 
 // For groups of kind kLoops, kMatmul, kScan and kSliceUpdate. A kSliceUpdate kernel writes the
 // region alone, into a buffer that already holds operand 0; its only root is that buffer.
-GroupKernel lower_group(const Group& group, const std::string& name);
+// `in_place`: roots that take the memory of an elementwise input.
+GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place = {});
 
 }  // namespace tenon::passes

@@ -222,7 +222,8 @@ class Planner {
   }
 
   void add_launch(const Group& group, const std::unordered_map<Value, MemoryId, ir::ValueHash>& at) {
-    GroupKernel lowered = lower_group(group, "k");
+    const InPlace in_place = at.empty() ? choose_in_place(group) : InPlace();
+    GroupKernel lowered = lower_group(group, "k", in_place);
     abi::LaunchStep launch;
     const kir::Kernel& kernel = lowered.kernel;
     for (const Dim& dim : kernel.dims) launch.dims.push_back(module_.dim(dim));
@@ -241,7 +242,47 @@ class Planner {
         buffers.push_back(given != at.end() ? given->second : define(value));
       }
     }
+    for (const auto& [root, input] : in_place) {
+      note_overwrite(buffers[input]);
+      bind(group.roots[root], buffers[input]);
+    }
     push(std::move(launch), std::move(buffers));
+  }
+
+  // Roots that can be written over an input that nobody reads after this step.
+  InPlace choose_in_place(const Group& group) {
+    InPlace chosen;
+    std::set<MemoryId> taken;
+    for (size_t r = 0; r < group.roots.size(); ++r) {
+      for (const Value& input : group.elementwise_inputs) {
+        const MemoryId id = memory(input);
+        const size_t position = static_cast<size_t>(
+            std::find(group.inputs.begin(), group.inputs.end(), input) - group.inputs.begin());
+        if (!(input.type() == group.roots[r].type()) || taken.count(id) > 0) continue;
+        if (!last_read(id, group) || !replaces(id, group.roots[r])) continue;
+        taken.insert(id);
+        chosen[r] = position;
+        break;
+      }
+    }
+    return chosen;
+  }
+
+  // Whether this group holds the only reads of a memory that are left, all through one input.
+  bool last_read(MemoryId id, const Group& group) {
+    const auto readers = std::count_if(group.inputs.begin(), group.inputs.end(),
+                                       [&](const Value& input) { return memory(input) == id; });
+    return readers == 1 && memories_[id].reads_left == 1;
+  }
+
+  // Whether `value` may stand in that memory: a temporary, or the argument whose new value it is.
+  bool replaces(MemoryId id, const Value& value) const {
+    const Memory& memory = memories_[id];
+    if (memory.kind == Memory::Kind::kTemp) return true;
+    if (memory.kind == Memory::Kind::kConstant || role_ != ProgramRole::kEntry) return false;
+    return std::any_of(graph_.updates.begin(), graph_.updates.end(), [&](const ir::Update& update) {
+      return update.param == memory.ref && update.value == value;
+    });
   }
 
   void add_slice_update(const Group& group) {
