@@ -1,0 +1,136 @@
+// The demo's model against reference logits and greedy tokens (tests/data/llm-vectors).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tenon/pipelines/generate.h"
+#include "tests/test_data.h"
+
+namespace tenon::pipelines {
+namespace {
+
+using Json = nlohmann::json;
+
+// Two correct float32 implementations differ by up to 7.8e-5 on these paths.
+constexpr double kLogitTolerance = 2e-4;
+// Steps decided by less than this may go either way.
+constexpr double kMargin = 1e-3;
+
+Json read_vectors(const std::string& file) {
+  const std::string folder = data_path("TENON_LLM_VECTORS", "tests/data/llm-vectors");
+  std::ifstream in(folder + "/" + file);
+  if (!in) throw std::runtime_error(folder + "/" + file + " is missing");
+  return Json::parse(in);
+}
+
+TEST(LlamaVectors, EveryTensorDecodesToTheReference) {
+  auto file = formats::GgufFile::open(model_path());
+  const Json vectors = read_vectors("dequant.json");
+  const Json& tensors = vectors.at("tensors");
+  ASSERT_EQ(tensors.size(), file->tensors().size());
+  const Weights weights = decode_weights(*file, f32);
+  for (const Json& expected : tensors) {
+    const auto name = expected.at("name").get<std::string>();
+    const runtime::Array& data = weights.at(name).array();
+    const auto* values = data.as<float>();
+    double sum = 0;
+    double largest = 0;
+    for (int64_t i = 0; i < data.count(); ++i) {
+      sum += values[i];
+      largest = std::max(largest, std::fabs(static_cast<double>(values[i])));
+    }
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_EQ(values[i], expected.at("first4").at(i).get<float>()) << name << " element " << i;
+    }
+    EXPECT_EQ(largest, expected.at("absmax").get<double>()) << name;
+    EXPECT_NEAR(sum, expected.at("sum_f64").get<double>(), 1e-6 * (1 + std::fabs(sum))) << name;
+  }
+}
+
+class LlamaModelVectors : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    model_ = LlamaModel::load(*formats::GgufFile::open(model_path()), f32);
+  }
+  static void TearDownTestSuite() { model_.reset(); }
+  static std::shared_ptr<LlamaModel> model_;
+};
+std::shared_ptr<LlamaModel> LlamaModelVectors::model_;
+
+// Follows the reference's tokens, so that one undecided step does not hide the later ones.
+void follow(const LlamaModel& model, const Json& prompt) {
+  LlamaCache cache = model.new_cache();
+  std::vector<float> logits =
+      model.step(prompt.at("prompt_ids").get<std::vector<int32_t>>(), cache);
+  const Json& expected = prompt.at("last_prompt_logits16");
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(logits[i], expected.at(i).get<double>(), kLogitTolerance) << "logit " << i;
+  }
+  const Json& steps = prompt.at("f32_steps");
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Json& step = steps.at(i);
+    const auto best =
+        static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    const auto id = step.at("id").get<int32_t>();
+    if (step.at("margin").get<double>() > kMargin) {
+      ASSERT_EQ(best, id) << "step " << i;
+    }
+    for (const Json& top : step.at("top5")) {
+      EXPECT_NEAR(logits[top.at(0).get<size_t>()], top.at(1).get<double>(), kLogitTolerance)
+          << "step " << i;
+    }
+    if (i + 1 < steps.size()) logits = model.step({&id, 1}, cache);
+  }
+}
+
+TEST_F(LlamaModelVectors, GreedyTokensAndLogitsEqualTheReference) {
+  const Json vectors = read_vectors("generation.json");
+  ASSERT_EQ(vectors.at("prompts").size(), 6u);
+  for (const Json& prompt : vectors.at("prompts")) {
+    SCOPED_TRACE(prompt.at("name").get<std::string>());
+    follow(*model_, prompt);
+  }
+}
+
+TEST_F(LlamaModelVectors, PromptTokenByTokenEqualsOneBatch) {
+  const std::vector<int32_t> tokens = {504, 2365, 6354, 16438, 351, 253};
+  LlamaCache whole = model_->new_cache();
+  const std::vector<float> batch = model_->step(tokens, whole);
+  LlamaCache grown = model_->new_cache();
+  std::vector<float> single;
+  for (const int32_t& token : tokens) single = model_->step({&token, 1}, grown);
+  for (size_t i = 0; i < batch.size(); ++i) ASSERT_NEAR(batch[i], single[i], kLogitTolerance) << i;
+}
+
+TEST_F(LlamaModelVectors, RefusesWhatDoesNotFit) {
+  LlamaCache cache = model_->new_cache();
+  const int32_t outside = 49152;
+  EXPECT_THROW(model_->step({&outside, 1}, cache), ValueError);
+  EXPECT_THROW(model_->step({}, cache), ValueError);
+  const std::vector<int32_t> many(8193, 1);
+  EXPECT_THROW(model_->step(many, cache), ValueError);
+  EXPECT_EQ(cache.tokens, 0);
+}
+
+TEST_F(LlamaModelVectors, StopsAtTheEndOfATurn) {
+  auto tokenizer = Tokenizer::from_gguf(*formats::GgufFile::open(model_path()));
+  const Json vectors = read_vectors("generation.json");
+  for (const Json& prompt : vectors.at("prompts")) {
+    if (prompt.at("f32_first_eog").is_null()) continue;
+    SCOPED_TRACE(prompt.at("name").get<std::string>());
+    GenerateOptions options;
+    options.max_new_tokens = 64;
+    std::string streamed;
+    const Generation out =
+        generate(*model_, tokenizer, prompt.at("prompt_ids").get<std::vector<int32_t>>(), options,
+                 [&](std::string_view text) { streamed += text; });
+    EXPECT_TRUE(out.ended);
+    EXPECT_EQ(out.tokens.size(), prompt.at("f32_first_eog").get<size_t>());
+    EXPECT_EQ(streamed, out.text);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::pipelines
