@@ -1,5 +1,7 @@
 #include "tenon/passes/lower_loops.h"
 
+#include <algorithm>
+
 #include "tenon/ops/lower.h"
 
 namespace tenon::passes {
@@ -77,6 +79,7 @@ class Nest {
     }
     kir::LoopSpec spec;
     spec.vector = vector_ && at + 1 == shape_.size();
+    if (spec.vector) spec.multiple = std::max<int64_t>(1, shape_[at].known_divisor());
     b_.loop(b_.i64(0), b_.dim(shape_[at]), spec, [&](Val i) {
       index.push_back(i);
       inner_loops(index);

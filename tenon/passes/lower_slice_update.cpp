@@ -1,5 +1,7 @@
 #include "tenon/passes/lower_slice_update.h"
 
+#include <algorithm>
+
 #include "tenon/ops/lower.h"
 
 namespace tenon::passes {
@@ -49,11 +51,16 @@ void lower_slice_update(KernelFrame& frame) {
     frame.grid_loop(1, false, [&](Val) { store({}); });
     return;
   }
+  // The region is moved, not the whole that it stands in.
+  kir::Kernel& kernel = b.kernel();
+  kernel.bytes_per_index = region.back() * Dim(2 * static_cast<int64_t>(size_of(update.dtype())));
+  kernel.ops_per_index = region.back();
   const Shape outer(region.begin(), region.end() - 1);
   frame.grid_loop(product(outer), false, [&](Val g) {
     ops::Index index = ops::unflatten_index(b, outer, g);
     kir::LoopSpec spec;
     spec.vector = true;
+    spec.multiple = std::max<int64_t>(1, region.back().known_divisor());
     b.loop(b.i64(0), b.dim(region.back()), spec, [&](Val i) {
       index.push_back(i);
       store(index);

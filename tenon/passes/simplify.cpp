@@ -134,7 +134,8 @@ Result twice_is_once(const Node& node) {
 }
 
 Result abs_of_negation(const Node& node) {
-  if (!is(arg(node, 0), op::neg)) return std::nullopt;
+  const bool wraps = is_unsigned(arg(node, 0).dtype());
+  if (wraps || !is(arg(node, 0), op::neg)) return std::nullopt;
   return ops::abs(arg(arg(node, 0), 0), node.location);
 }
 
@@ -204,7 +205,7 @@ constexpr SimplifyRule kRules[] = {
     {"x / 2^k → x * 2^-k", "div", div_power_of_two},
     {"--x → x", "neg", twice_is_none<&op::neg>},
     {"||x|| → |x|", "abs", twice_is_once<&op::abs>},
-    {"|-x| → |x|", "abs", abs_of_negation},
+    {"|-x| → |x| but for unsigned", "abs", abs_of_negation},
     {"square(-x), square(|x|) → square(x)", "square", square_of_sign},
     {"floor(floor(x)) → floor(x)", "floor", twice_is_once<&op::floor>},
     {"ceil(ceil(x)) → ceil(x)", "ceil", twice_is_once<&op::ceil>},
