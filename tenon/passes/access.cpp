@@ -97,10 +97,10 @@ constexpr std::array<std::string_view, 10> kInjective = {
     "roll",    "slice_update", "cumsum",      "matmul_pack", "repeat"};
 
 constexpr std::array<std::string_view, 36> kCostly = {
-    "exp",     "exp2",   "expm1",   "log",    "log2",  "log10",       "log1p",   "sin",   "cos",
-    "tan",     "asin",   "acos",    "atan",   "sinh",  "cosh",        "tanh",    "asinh", "acosh",
-    "atanh",   "erf",    "erfc",    "erfinv", "cbrt",  "sigmoid",     "silu",    "gelu",  "pow",
-    "hypot",   "atan2",  "fmod",    "mod",    "floor_divide", "rsqrt", "sqrt",   "div",   "reciprocal"};
+    "exp",   "exp2",  "expm1", "log",    "log2",         "log10",   "log1p", "sin",   "cos",
+    "tan",   "asin",  "acos",  "atan",   "sinh",         "cosh",    "tanh",  "asinh", "acosh",
+    "atanh", "erf",   "erfc",  "erfinv", "cbrt",         "sigmoid", "silu",  "gelu",  "pow",
+    "hypot", "atan2", "fmod",  "mod",    "floor_divide", "rsqrt",   "sqrt",  "div",   "reciprocal"};
 
 template <size_t N>
 bool one_of(const std::array<std::string_view, N>& names, std::string_view op) {

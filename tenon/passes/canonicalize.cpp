@@ -109,8 +109,7 @@ std::optional<Value> elementwise_form(const ir::Node& node, std::span<const Valu
     for (size_t i = 0; covered && i < rank; ++i) {
       covered = std::any_of(next.begin(), next.end(), [&](const Value& other) {
         const Shape& shape = other.shape();
-        return i + shape.size() >= rank &&
-               shape[i + shape.size() - rank] == node.types[0].shape[i];
+        return i + shape.size() >= rank && shape[i + shape.size() - rank] == node.types[0].shape[i];
       });
     }
     if (covered) {
@@ -142,13 +141,13 @@ std::optional<Value> canonical_form(const ir::Node& node, std::span<const Value>
 
 ir::GraphPtr canonicalize(const ir::GraphPtr& graph) {
   return ir::rewrite(graph,
-                     [](const ir::Node& node, std::span<const Value> operands)
-                         -> std::optional<std::vector<Value>> {
+                     [](const ir::Node& node,
+                        std::span<const Value> operands) -> std::optional<std::vector<Value>> {
                        // The forms compare operands with the node's own: rebuild it on new ones.
                        if (!std::equal(operands.begin(), operands.end(), node.operands.begin())) {
-                         ir::NodePtr next = ir::make_node(
-                             *node.op, {operands.begin(), operands.end()}, node.attrs,
-                             node.location);
+                         ir::NodePtr next =
+                             ir::make_node(*node.op, {operands.begin(), operands.end()}, node.attrs,
+                                           node.location);
                          if (auto value = canonical_form(*next, operands)) return {{*value}};
                          std::vector<Value> results;
                          for (uint32_t i = 0; i < next->types.size(); ++i) {

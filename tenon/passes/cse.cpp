@@ -28,8 +28,8 @@ ir::GraphPtr cse(const ir::GraphPtr& graph) {
   // The representatives are kept alive here: a dropped node's address could come again.
   std::unordered_multimap<size_t, ir::NodePtr> seen;
   return ir::rewrite(graph,
-                     [&](const ir::Node& node, std::span<const Value> operands)
-                         -> std::optional<std::vector<Value>> {
+                     [&](const ir::Node& node,
+                         std::span<const Value> operands) -> std::optional<std::vector<Value>> {
                        const size_t hash = hash_of(node, operands);
                        auto [first, last] = seen.equal_range(hash);
                        for (auto it = first; it != last; ++it) {

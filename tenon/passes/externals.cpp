@@ -33,8 +33,8 @@ class ExternalAnalysis {
 
   bool is_external(const Value& value) const { return external_bytes_.count(value.node.get()) > 0; }
 
-  // The external values that other nodes or outputs read, in order of nodes. An operation that would
-  // need much more memory than what it reads is left with its readers.
+  // The external values that other nodes or outputs read, in order of nodes. An operation that
+  // would need much more memory than what it reads is left with its readers.
   std::vector<Value> frontier(const ir::Graph& graph) {
     std::unordered_set<Value, ir::ValueHash> wanted;
     for (const Value& value : graph.outputs()) want(value, wanted);
@@ -110,29 +110,31 @@ ir::GraphPtr with_parameters(const ir::GraphPtr& graph, const std::vector<Value>
     next.writable.push_back(false);
   }
   auto grown = std::make_shared<const ir::Graph>(std::move(next));
-  return ir::rewrite(grown, [&](const ir::Node& node, std::span<const Value> operands)
-                                -> std::optional<std::vector<Value>> {
-    std::vector<Value> results;
-    bool found = false;
-    ir::NodePtr kept;
-    for (uint32_t i = 0; i < node.types.size(); ++i) {
-      auto it = std::find_if(values.begin(), values.end(), [&](const Value& value) {
-        return value.node.get() == &node && value.index == i;
-      });
-      if (it != values.end()) {
-        results.push_back(replaced.at(*it));
-        found = true;
-        continue;
-      }
-      if (kept == nullptr) {
-        kept = ir::make_node(*node.op, {operands.begin(), operands.end()}, node.attrs,
-                             node.location);
-      }
-      results.push_back({kept, i});
-    }
-    if (!found) return std::nullopt;
-    return results;
-  });
+  return ir::rewrite(grown,
+                     [&](const ir::Node& node,
+                         std::span<const Value> operands) -> std::optional<std::vector<Value>> {
+                       std::vector<Value> results;
+                       bool found = false;
+                       ir::NodePtr kept;
+                       for (uint32_t i = 0; i < node.types.size(); ++i) {
+                         auto it =
+                             std::find_if(values.begin(), values.end(), [&](const Value& value) {
+                               return value.node.get() == &node && value.index == i;
+                             });
+                         if (it != values.end()) {
+                           results.push_back(replaced.at(*it));
+                           found = true;
+                           continue;
+                         }
+                         if (kept == nullptr) {
+                           kept = ir::make_node(*node.op, {operands.begin(), operands.end()},
+                                                node.attrs, node.location);
+                         }
+                         results.push_back({kept, i});
+                       }
+                       if (!found) return std::nullopt;
+                       return results;
+                     });
 }
 
 ir::GraphPtr expressions(const std::vector<Value>& values) {
@@ -151,21 +153,21 @@ ir::GraphPtr lift_externals(const ir::GraphPtr& graph) {
   };
   std::unordered_map<const ir::Graph*, Lifted> done;
   for (const ir::GraphPtr& body : ir::reachable_graphs(graph)) {
-    ir::GraphPtr linked = ir::rewrite(
-        body,
-        [&](const ir::Node& node,
-            std::span<const Value> operands) -> std::optional<std::vector<Value>> {
-          if (node.op != &ir::kCall) return std::nullopt;
-          const auto callee = node.attrs.get<ir::GraphPtr>("callee");
-          const Lifted& lifted = done.at(callee.get());
-          if (lifted.body == callee) return std::nullopt;
-          std::vector<Value> arguments(operands.begin(), operands.end());
-          const std::string& prefix = node.attrs.s("prefix");
-          for (const Value& value : ir::inline_graph(*lifted.expressions, {}, prefix)) {
-            arguments.push_back(value);
-          }
-          return ir::make_call(lifted.body, std::move(arguments), "", node.location);
-        });
+    ir::GraphPtr linked =
+        ir::rewrite(body,
+                    [&](const ir::Node& node,
+                        std::span<const Value> operands) -> std::optional<std::vector<Value>> {
+                      if (node.op != &ir::kCall) return std::nullopt;
+                      const auto callee = node.attrs.get<ir::GraphPtr>("callee");
+                      const Lifted& lifted = done.at(callee.get());
+                      if (lifted.body == callee) return std::nullopt;
+                      std::vector<Value> arguments(operands.begin(), operands.end());
+                      const std::string& prefix = node.attrs.s("prefix");
+                      for (const Value& value : ir::inline_graph(*lifted.expressions, {}, prefix)) {
+                        arguments.push_back(value);
+                      }
+                      return ir::make_call(lifted.body, std::move(arguments), "", node.location);
+                    });
     if (body == graph) return linked;
     const std::vector<Value> values = ExternalAnalysis(*linked).frontier(*linked);
     done[body.get()] = {values.empty() ? linked : with_parameters(linked, values),

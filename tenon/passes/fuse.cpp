@@ -27,7 +27,7 @@ constexpr int64_t kLargeRow = 65536;  // elements
 // Loops are numbers: 0 … rank-1 the root dimensions of a group, then one for each loop that an
 // inlined operation runs itself.
 using LoopId = int;
-constexpr LoopId kNoLoop = -1;   // index 0
+constexpr LoopId kNoLoop = -1;    // index 0
 constexpr LoopId kSomeLoop = -2;  // a function of every loop around
 
 // One place where a group asks for a value: its index, and the loops that must run around it.
@@ -68,8 +68,9 @@ class Fuser {
   }
 
  private:
-  // --- cost ---------------------------------------------------------------------------------------
-  // Scalar operations of one element with everything inlined, saturating.
+  // --- cost
+  // --------------------------------------------------------------------------------------- Scalar
+  // operations of one element with everything inlined, saturating.
   void add_work(const ir::Node& node) {
     int64_t work = element_cost(node);
     if (pulls(node)) {
@@ -108,7 +109,8 @@ class Fuser {
     return Dim::less(elements, evaluations) == std::optional<bool>(false);
   }
 
-  // --- groups -------------------------------------------------------------------------------------
+  // --- groups
+  // -------------------------------------------------------------------------------------
   int find(int group) const {
     while (merged_[static_cast<size_t>(group)] != group) {
       group = merged_[static_cast<size_t>(group)];
@@ -169,7 +171,8 @@ class Fuser {
     return found;
   }
 
-  // --- uses ---------------------------------------------------------------------------------------
+  // --- uses
+  // ---------------------------------------------------------------------------------------
   void ask(const ir::Value& value, Use use) {
     const size_t around = depth(use);
     use.loops.resize(std::min(around, use.loops.size()));
@@ -247,7 +250,8 @@ class Fuser {
     }
   }
 
-  // --- placing ------------------------------------------------------------------------------------
+  // --- placing
+  // ------------------------------------------------------------------------------------
   void place(const ir::NodePtr& node) {
     if (is_scalar_constant(*node)) return place_scalar({node, 0});
     if (is_memory_leaf(*node)) return place_leaf(node);
@@ -277,8 +281,8 @@ class Fuser {
     }
     for (const auto& [reader, same] : elementwise) {
       Group& group = groups_[static_cast<size_t>(reader)];
-      const bool reads = std::find(group.inputs.begin(), group.inputs.end(), value) !=
-                         group.inputs.end();
+      const bool reads =
+          std::find(group.inputs.begin(), group.inputs.end(), value) != group.inputs.end();
       if (same && reads) group.elementwise_inputs.push_back(value);
     }
   }
@@ -345,9 +349,8 @@ class Fuser {
   void ask_operands(const ir::NodePtr& node, int group, Kind kind) {
     for (size_t i = 0; i < node->operands.size(); ++i) {
       const ir::Value& operand = node->operands[i];
-      const bool pulled =
-          (kind == Kind::kScan) || (kind == Kind::kSliceUpdate && i >= 1) ||
-          (kind == Kind::kMatmul && i == 0 && is_cast_of_memory(operand));
+      const bool pulled = (kind == Kind::kScan) || (kind == Kind::kSliceUpdate && i >= 1) ||
+                          (kind == Kind::kMatmul && i == 0 && is_cast_of_memory(operand));
       if (!pulled) {
         ask_memory(operand, group);
         continue;
@@ -414,8 +417,7 @@ class Fuser {
       Group& other = groups_[static_cast<size_t>(*it)];
       const Group& group = groups_[static_cast<size_t>(reader)];
       if (group.rows) {
-        other.grid_dims = other.rows ? std::min(other.grid_dims, group.grid_dims)
-                                     : group.grid_dims;
+        other.grid_dims = other.rows ? std::min(other.grid_dims, group.grid_dims) : group.grid_dims;
         other.rows = true;
       }
       other.scalar = other.scalar || group.scalar;
@@ -455,11 +457,11 @@ class Fuser {
     if (!once || use.many) return "a reduction would run again in an inner loop";
     if (group.kind != Kind::kLoops) return "a reduction before a step of another kind";
     const size_t rank = group.shape.size();
-    const bool leading = std::all_of(use.loops.begin(), use.loops.end(), [&](LoopId loop) {
-      return loop < static_cast<LoopId>(rank);
-    });
+    const bool leading = std::all_of(use.loops.begin(), use.loops.end(),
+                                     [&](LoopId loop) { return loop < static_cast<LoopId>(rank); });
     const bool single = product(group.shape) == Dim(1);
-    if (use.loops.empty() && !single) return "a reduction to one value ends before its readers begin";
+    if (use.loops.empty() && !single)
+      return "a reduction to one value ends before its readers begin";
     const Dim elements = product(value.node->operands[0].shape());
     if (!leading) {
       const Dim results = product(group.shape);
@@ -536,7 +538,8 @@ class Fuser {
     ask_memory(value.node->operands[0], group);
   }
 
-  // --- order --------------------------------------------------------------------------------------
+  // --- order
+  // --------------------------------------------------------------------------------------
   Partition finish() {
     const size_t n = groups_.size();
     std::vector<int> waiting(n, 0);
@@ -596,7 +599,7 @@ class Fuser {
   std::unordered_map<ir::Value, std::vector<Use>, ir::ValueHash> uses_;
   std::vector<Group> groups_;
   std::vector<int> merged_;
-  std::vector<std::set<int>> after_;  // the groups that read what it writes
+  std::vector<std::set<int>> after_;       // the groups that read what it writes
   std::unordered_set<int> pure_epilogue_;  // groups of elementwise operations alone
   std::map<LoopId, Dim> extents_;
   LoopId next_loop_ = 1 << 16;

@@ -19,15 +19,15 @@ struct Group {
     kView,         // a reshape: the same memory under another shape
   };
   Kind kind = Kind::kLoops;
-  ir::NodePtr anchor;             // null for kLoops
-  std::vector<ir::Value> roots;   // what it leaves in memory
-  Shape shape;                    // of the roots of kLoops and kMatmul
+  ir::NodePtr anchor;            // null for kLoops
+  std::vector<ir::Value> roots;  // what it leaves in memory
+  Shape shape;                   // of the roots of kLoops and kMatmul
   // kLoops: leading dimensions that the grid runs over, one grid index each combination; what row
   // reductions need. The rest are loops inside.
   size_t grid_dims = 0;
-  bool rows = false;     // grid_dims is prescribed by reductions
-  bool scalar = false;   // the roots' last dimension is not the vector one (reductions run inside)
-  std::vector<ir::Value> inputs;     // values in memory that it reads, by first use
+  bool rows = false;    // grid_dims is prescribed by reductions
+  bool scalar = false;  // the roots' last dimension is not the vector one (reductions run inside)
+  std::vector<ir::Value> inputs;  // values in memory that it reads, by first use
   // kLoops: inputs of the iteration shape of which one iteration reads the element at its own index
   // and no other.
   std::vector<ir::Value> elementwise_inputs;

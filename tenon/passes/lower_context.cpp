@@ -82,8 +82,8 @@ Val GroupContext::load(const ir::Value& value, uint32_t buffer, std::span<const 
   Val flat = ops::flatten_index(builder_, value.shape(), index);
   if (predicate_ == nullptr) return builder_.load(buffer, flat);
   const kir::Type type = kir::type_of(value.dtype());
-  Val other = kir::is_float(type) ? builder_.constant_float(type, 0.0)
-                                  : builder_.constant_int(type, 0);
+  Val other =
+      kir::is_float(type) ? builder_.constant_float(type, 0.0) : builder_.constant_int(type, 0);
   return builder_.load_if(buffer, flat, predicate_, other);
 }
 

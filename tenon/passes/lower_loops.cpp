@@ -9,10 +9,10 @@ namespace {
 
 using kir::Val;
 
-constexpr int64_t kSmallLast = 8;      // a last dimension below this does not fill vectors
-constexpr int64_t kBlock = 4096;       // elements of a block of a long row
-constexpr int64_t kFewRows = 64;       // fewer rows than this are cut into blocks
-constexpr int64_t kShortRow = 256;     // shorter rows than this share a grid index
+constexpr int64_t kSmallLast = 8;   // a last dimension below this does not fill vectors
+constexpr int64_t kBlock = 4096;    // elements of a block of a long row
+constexpr int64_t kFewRows = 64;    // fewer rows than this are cut into blocks
+constexpr int64_t kShortRow = 256;  // shorter rows than this share a grid index
 constexpr int64_t kManyGroups = 16;
 
 bool static_below(const Dim& dim, int64_t bound) { return dim.is_static() && dim.value() < bound; }

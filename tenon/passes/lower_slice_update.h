@@ -1,5 +1,5 @@
-// Region updates: the kernel writes the elements of the region alone, into memory that already holds
-// the value to update.
+// Region updates: the kernel writes the elements of the region alone, into memory that already
+// holds the value to update.
 #pragma once
 
 #include "tenon/passes/kernel_frame.h"

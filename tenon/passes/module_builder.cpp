@@ -18,8 +18,8 @@ std::vector<abi::DimId> ModuleBuilder::dims(const Shape& shape) {
 
 uint32_t ModuleBuilder::constant(const Literal& value) {
   const auto bytes = value.span();
-  const size_t hash = std::hash<std::string_view>()(
-      {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const size_t hash =
+      std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   auto [first, last] = constants_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (module.constants[it->second].same(value)) return it->second;

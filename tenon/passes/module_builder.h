@@ -18,8 +18,8 @@ class ModuleBuilder {
   std::vector<abi::DimId> dims(const Shape& shape);
   // Position among Module::constants; equal literals are shared.
   uint32_t constant(const Literal& value);
-  // Position of the kernel, shared with an earlier one of equal canonical text. `kernel.dims` of the
-  // caller keep their own meaning: they are arguments of the launch.
+  // Position of the kernel, shared with an earlier one of equal canonical text. `kernel.dims` of
+  // the caller keep their own meaning: they are arguments of the launch.
   uint32_t kernel(kir::Kernel kernel);
 
   abi::Module module;

@@ -29,9 +29,8 @@ GraphPtr every_body(const GraphPtr& graph) {
 }
 
 GraphPtr tidy(const GraphPtr& graph) {
-  return ir::rewrite_module(graph, [](const GraphPtr& body) {
-    return cse(simplify(canonicalize(body)));
-  });
+  return ir::rewrite_module(graph,
+                            [](const GraphPtr& body) { return cse(simplify(canonicalize(body))); });
 }
 
 class Timer {
@@ -80,8 +79,8 @@ struct Programs {
 
 const std::vector<GraphPass>& graph_passes() {
   static const std::vector<GraphPass> passes = {
-      {"canonicalize", "One form for movement, casts and operand order.",
-       every_body<canonicalize>, Stage::kTraced},
+      {"canonicalize", "One form for movement, casts and operand order.", every_body<canonicalize>,
+       Stage::kTraced},
       {"simplify", "Algebra that keeps every bit.", every_body<simplify>, Stage::kTraced},
       {"fold_constants", "Evaluates what depends on constants alone.", every_body<fold_constants>,
        Stage::kTraced},

@@ -67,14 +67,14 @@ class Planner {
   // Steps hold memories until slots are known.
   using MemoryId = uint32_t;
 
-  // --- memories -----------------------------------------------------------------------------------
+  // --- memories
+  // -----------------------------------------------------------------------------------
   SlotId add_slot(Slot::Kind kind, const ir::TensorType& type, uint32_t ref) {
     Slot slot;
     slot.kind = kind;
     slot.dtype = type.dtype;
     slot.dims = module_.dims(type.shape);
-    slot.bytes =
-        module_.dim(product(type.shape) * Dim(static_cast<int64_t>(size_of(type.dtype))));
+    slot.bytes = module_.dim(product(type.shape) * Dim(static_cast<int64_t>(size_of(type.dtype))));
     slot.ref = ref;
     program_.slots.push_back(std::move(slot));
     return static_cast<SlotId>(program_.slots.size()) - 1;
@@ -136,7 +136,8 @@ class Planner {
     if (role_ == ProgramRole::kEntry) {
       for (const ir::Update& update : graph_.updates) ++reads_[update.value];
     }
-    for (const Value& param : graph_.params) memories_[memory_of_[param]].reads_left = reads_[param];
+    for (const Value& param : graph_.params)
+      memories_[memory_of_[param]].reads_left = reads_[param];
   }
 
   MemoryId define(const Value& value) {
@@ -202,7 +203,8 @@ class Planner {
     if (memories_[id].kind == Memory::Kind::kArgument) overwritten_[memories_[id].ref] = true;
   }
 
-  // --- groups -------------------------------------------------------------------------------------
+  // --- groups
+  // -------------------------------------------------------------------------------------
   void add_group(Group& group) {
     explain(group);
     switch (group.kind) {
@@ -221,7 +223,8 @@ class Planner {
     bind(group.roots[0], id);
   }
 
-  void add_launch(const Group& group, const std::unordered_map<Value, MemoryId, ir::ValueHash>& at) {
+  void add_launch(const Group& group,
+                  const std::unordered_map<Value, MemoryId, ir::ValueHash>& at) {
     const InPlace in_place = at.empty() ? choose_in_place(group) : InPlace();
     GroupKernel lowered = lower_group(group, "k", in_place);
     abi::LaunchStep launch;
@@ -311,8 +314,8 @@ class Planner {
   static bool computes_from(const Group& group, const Value& target) {
     return std::any_of(group.members.begin(), group.members.end(), [&](const ir::NodePtr& node) {
       const size_t first = node == group.anchor ? 1 : 0;
-      return std::find(node->operands.begin() + static_cast<ptrdiff_t>(first),
-                       node->operands.end(), target) != node->operands.end();
+      return std::find(node->operands.begin() + static_cast<ptrdiff_t>(first), node->operands.end(),
+                       target) != node->operands.end();
     });
   }
 
@@ -375,7 +378,8 @@ class Planner {
     push(std::move(eval), std::move(all), std::move(shapes));
   }
 
-  // --- steps --------------------------------------------------------------------------------------
+  // --- steps
+  // --------------------------------------------------------------------------------------
   struct Draft {
     abi::Step step;
     std::vector<MemoryId> memories;
@@ -388,7 +392,8 @@ class Planner {
     steps_.push_back({std::move(step), std::move(memories), std::move(values)});
   }
 
-  // --- results ------------------------------------------------------------------------------------
+  // --- results
+  // ------------------------------------------------------------------------------------
   SlotId result_slot(uint32_t i) const { return program_.arguments + i; }
 
   void place_results() {
@@ -459,8 +464,8 @@ class Planner {
     for (Memory& memory : memories_) {
       if (memory.slot) continue;
       const bool constant = memory.kind == Memory::Kind::kConstant;
-      memory.slot = add_slot(constant ? Slot::Kind::kConstant : Slot::Kind::kTemp, memory.type,
-                             memory.ref);
+      memory.slot =
+          add_slot(constant ? Slot::Kind::kConstant : Slot::Kind::kTemp, memory.type, memory.ref);
       program_.slots[*memory.slot].first = memory.first;
       program_.slots[*memory.slot].last = memory.last;
     }

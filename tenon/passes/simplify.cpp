@@ -264,12 +264,11 @@ ir::GraphPtr simplify(const ir::GraphPtr& graph) {
       graph,
       [](const Node& node, std::span<const Value> operands) -> std::optional<std::vector<Value>> {
         if (!node.op->is(ir::kElementwise) || node.types.size() != 1) return std::nullopt;
-        Value value = ir::make(*node.op, {operands.begin(), operands.end()}, node.attrs,
-                               node.location);
+        Value value =
+            ir::make(*node.op, {operands.begin(), operands.end()}, node.attrs, node.location);
         Value next = simplified(value);
         const bool unchanged =
-            next == value &&
-            std::equal(operands.begin(), operands.end(), node.operands.begin());
+            next == value && std::equal(operands.begin(), operands.end(), node.operands.begin());
         if (unchanged) return std::nullopt;
         return {{next}};
       });

@@ -30,8 +30,7 @@ bool splits(const ir::Node& node) {
   const Dim results = product(node.types[0].shape);
   if (!results.is_static() || results.value() == 0 || results.value() >= kFewResults) return false;
   const Dim elements = product(node.operands[0].shape());
-  return elements.upper_bound() >= kManyElements &&
-         (!elements.is_static() || elements.value() > 0);
+  return elements.upper_bound() >= kManyElements && (!elements.is_static() || elements.value() > 0);
 }
 
 Value reduce(const ir::Node& like, const Value& x, std::vector<int64_t> axes, bool keepdims) {
@@ -52,7 +51,8 @@ Value reduce_long_axis(const ir::Node& node, const Value& x, int64_t axis) {
   Value pieces = reduce(node, ops::reshape(head, split, node.location), {axis + 1}, false);
   if (rest) {
     const bool no_neutral = node.op == &op::max || node.op == &op::min;
-    // max and min of nothing raise: the last elements once more instead of a rest that may be empty.
+    // max and min of nothing raise: the last elements once more instead of a rest that may be
+    // empty.
     Dim from = even;
     if (no_neutral) from = dim_max(length - Dim(kPieces), Dim(0));
     Value tail = ops::slice_axis(x, axis, {from, length}, node.location);
@@ -89,12 +89,11 @@ std::optional<Value> split(const ir::Node& node) {
 
 ir::GraphPtr split_reductions(const ir::GraphPtr& graph) {
   return ir::rewrite(graph,
-                     [](const ir::Node& node, std::span<const Value> operands)
-                         -> std::optional<std::vector<Value>> {
+                     [](const ir::Node& node,
+                        std::span<const Value> operands) -> std::optional<std::vector<Value>> {
                        if (!node.op->is(ir::kReduction)) return std::nullopt;
-                       ir::NodePtr now = ir::make_node(
-                           *node.op, {operands.begin(), operands.end()}, node.attrs,
-                           node.location);
+                       ir::NodePtr now = ir::make_node(*node.op, {operands.begin(), operands.end()},
+                                                       node.attrs, node.location);
                        if (auto value = split(*now)) return {{*value}};
                        return std::nullopt;
                      });

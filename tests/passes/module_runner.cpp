@@ -19,11 +19,10 @@ Literal clone(const Literal& from) {
 
 class Runner {
  public:
-  Runner(const passes::Lowered& lowered, const ir::Graph& graph,
-         std::span<const Literal> arguments)
+  Runner(const passes::Lowered& lowered, const ir::Graph& graph, std::span<const Literal> arguments)
       : lowered_(lowered), module_(lowered.module) {
-    symbols_ = {{"_threads", 2}, {"_l1_bytes", 32768}, {"_l2_bytes", 1 << 20},
-                {"_l3_bytes", 16 << 20}};
+    symbols_ = {
+        {"_threads", 2}, {"_l1_bytes", 32768}, {"_l2_bytes", 1 << 20}, {"_l3_bytes", 16 << 20}};
     for (size_t i = 0; i < graph.params.size(); ++i) {
       const Shape& shape = graph.params[i].shape();
       for (size_t d = 0; d < shape.size(); ++d) {

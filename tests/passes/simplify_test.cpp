@@ -23,7 +23,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Operands in all pairs.
-const std::vector<double> kFloats = {0.0,  -0.0, 1.0,   -1.0,   0.5,    3.0,  -7.25, 1e-40,
+const std::vector<double> kFloats = {0.0,  -0.0,  1.0,  -1.0,   0.5,  3.0,    -7.25, 1e-40,
                                      kInf, -kInf, kNan, 65504., 1e30, -1e-30, 2.5};
 const std::vector<double> kIntegers = {0, 1, 2, 3, 7, 31, 64, 100, 127};
 
@@ -80,7 +80,8 @@ class Checker {
     for (int64_t i = 0; i < wanted.count(); ++i) {
       const double a = wanted.get_double(i);
       const double b = got.get_double(i);
-      const bool same = std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+      const bool same =
+          std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
       if (same) continue;
       ADD_FAILURE() << name(dtype_) << " element " << i << ": " << a << " became " << b << "\n"
                     << ir::print(before) << ir::print(after);
@@ -107,14 +108,29 @@ class Checker {
 
 std::vector<Value> float_and_integer_cases(const Checker& c) {
   using namespace ops;
-  return {add(c.x, c.number(0)),  sub(c.x, c.number(0)),  mul(c.x, c.number(1)),
-          mul(c.x, c.number(0)),  add(c.x, neg(c.y)),     add(neg(c.x), c.y),
-          sub(c.x, neg(c.y)),     sub(c.x, c.x),          sub(c.number(0), c.x),
-          mul(neg(c.x), neg(c.y)), neg(neg(c.x)),         abs(abs(c.x)),
-          abs(neg(c.x)),          square(neg(c.x)),       square(abs(c.x)),
-          floor(floor(c.x)),      ceil(ceil(c.x)),        trunc(trunc(c.x)),
-          round(round(c.x)),      relu(relu(c.x)),        maximum(c.x, c.x),
-          minimum(c.x, c.x),      where(less(c.x, c.y), c.x, c.x),
+  return {add(c.x, c.number(0)),
+          sub(c.x, c.number(0)),
+          mul(c.x, c.number(1)),
+          mul(c.x, c.number(0)),
+          add(c.x, neg(c.y)),
+          add(neg(c.x), c.y),
+          sub(c.x, neg(c.y)),
+          sub(c.x, c.x),
+          sub(c.number(0), c.x),
+          mul(neg(c.x), neg(c.y)),
+          neg(neg(c.x)),
+          abs(abs(c.x)),
+          abs(neg(c.x)),
+          square(neg(c.x)),
+          square(abs(c.x)),
+          floor(floor(c.x)),
+          ceil(ceil(c.x)),
+          trunc(trunc(c.x)),
+          round(round(c.x)),
+          relu(relu(c.x)),
+          maximum(c.x, c.x),
+          minimum(c.x, c.x),
+          where(less(c.x, c.y), c.x, c.x),
           where(logical_not(less(c.x, c.y)), c.x, c.y),
           where(ops::scalar(DType::kBool, 1), c.x, c.y),
           logical_not(equal(c.x, c.y))};
@@ -122,16 +138,16 @@ std::vector<Value> float_and_integer_cases(const Checker& c) {
 
 std::vector<Value> float_cases(const Checker& c) {
   using namespace ops;
-  return {add(c.x, c.number(-0.0)),  mul(c.x, c.number(-1)),    div(c.x, c.number(1)),
-          div(c.x, c.number(8)),     div(c.x, c.number(-0.25)), pow(c.x, c.number(0)),
-          pow(c.x, c.number(1)),     pow(c.x, c.number(-1))};
+  return {add(c.x, c.number(-0.0)), mul(c.x, c.number(-1)),    div(c.x, c.number(1)),
+          div(c.x, c.number(8)),    div(c.x, c.number(-0.25)), pow(c.x, c.number(0)),
+          pow(c.x, c.number(1)),    pow(c.x, c.number(-1))};
 }
 
 std::vector<Value> integer_cases(const Checker& c) {
   using namespace ops;
-  return {bitwise_and(c.x, c.x),         bitwise_or(c.x, c.x),
-          bitwise_or(c.x, c.number(0)),  bitwise_xor(c.x, c.number(0)),
-          left_shift(c.x, c.number(0)),  right_shift(c.x, c.number(0)),
+  return {bitwise_and(c.x, c.x),        bitwise_or(c.x, c.x),
+          bitwise_or(c.x, c.number(0)), bitwise_xor(c.x, c.number(0)),
+          left_shift(c.x, c.number(0)), right_shift(c.x, c.number(0)),
           bitwise_not(bitwise_not(c.x))};
 }
 
