@@ -134,7 +134,7 @@ over all exponents and around special values. The promise is 2.5 ulp, 4 for `erf
 `fmod`; on x86-64 without fused multiply-add `erfc` in f64 reaches 3.5. The test `math_exhaustive` (label `exhaustive`) runs all
 2^32 arguments of each one-argument f32 function.
 
-`fmod` and `pow` call the C library, a lane at a time.
+`fmod`, and `pow` in f64, call the C library, a lane at a time.
 
 | function | f32 | f64 | f32 arguments |
 |---|---|---|---|

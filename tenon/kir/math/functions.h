@@ -27,6 +27,9 @@ Value log(Value x);
 Value log2(Value x);
 Value log10(Value x);
 Value log1p(Value x);
+// log2 of an f64 that is not below 2^-1022 (or is 0 or infinity) within 2^-33 of its value: enough
+// for f32 results.
+Value coarse_log2(Value x);
 Value asinh(Value x);
 Value acosh(Value x);
 Value atanh(Value x);

@@ -89,6 +89,18 @@ Value log2(Value x) {
   });
 }
 
+Value coarse_log2(Value x) {
+  Parts parts = split(x);
+  Value s = parts.f / (parts.f + 2.0);
+  Value z = s * s;
+  Value p = polynomial(
+      z, {0x1.5555554ba532p-1, 0x1.9999eba52ed78p-2, 0x1.245c27a811e8ap-2, 0x1.ddd435206ab52p-3});
+  Value natural = muladd(s * z, p, s + s);
+  double inf = std::numeric_limits<double>::infinity();
+  Value r = muladd(natural, 0x1.71547652b82fep0, parts.k);
+  return select(equal(x, 0.0), -inf, select(equal(x, inf), x, r));
+}
+
 Value log10(Value x) {
   return extended(x, [](Value k, Value f) {
     Value high = f.pick(0x1.bc8p-2, 0x1.bcb7b1p-2);

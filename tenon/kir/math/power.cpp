@@ -24,6 +24,26 @@ Value cube_root_guess(Value a) {
   return abs(from_bits(shl(to_bits(guess), drop)));
 }
 
+// In f64, so that the exponent's error is far below the result's last place.
+Value pow_f32(Value x, Value y) {
+  Value wide_x = widen(x), wide_y = widen(y);
+  Value magnitude = abs(wide_x);
+  Value one = wide_x.make(1.0);
+  Value r = exp2(wide_y * coarse_log2(magnitude));
+  r = convert(Op::kFTrunc, Type::kF32, select(equal(magnitude, one), one, r));
+  Value whole = equal(unary(Op::kTrunc, y), y);
+  Value half = y * 0.5;
+  Value even = equal(unary(Op::kTrunc, half), half);
+  Value odd = {y.b, y.b->binary(Op::kAnd, whole.v, y.b->logical_not(even.v))};
+  Value zero_bits = to_bits(x.make(0.0));
+  Value negative = cmp(Pred::kSLt, to_bits(x), zero_bits);
+  r = select(both(odd, negative), -r, r);
+  Value undefined = both(both(x<0.0, x> - kInf), Value{y.b, y.b->logical_not(whole.v)});
+  r = select(undefined, std::numeric_limits<double>::quiet_NaN(), r);
+  r = select(cmp(Pred::kUno, x, y), x + y, r);
+  return select(either(equal(x, 1.0), equal(y, 0.0)), 1.0, r);
+}
+
 Value call(int64_t entry, Value a, Value b) {
   Value r = {a.b, a.b->call(entry, widen(a).v, widen(b).v)};
   return a.is_f64() ? r : convert(Op::kFTrunc, Type::kF32, r);
@@ -50,7 +70,7 @@ Value cbrt(Value x) {
   return select(regular, y, x + x);
 }
 
-Value pow(Value x, Value y) { return call(kCallPow, x, y); }
+Value pow(Value x, Value y) { return x.is_f64() ? call(kCallPow, x, y) : pow_f32(x, y); }
 
 Value fmod(Value x, Value y) { return call(kCallFmod, x, y); }
 
