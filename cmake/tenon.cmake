@@ -14,6 +14,8 @@ target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Werror -ffp-contract
                                              -ffunction-sections -fdata-sections)
 # GCC 12 warns of overlapping copies inside std::string's own code when it optimises.
 target_compile_options(tenon_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>)
+# Clang warns of what this library's std::stable_sort itself uses.
+target_compile_options(tenon_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 target_include_directories(tenon_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(TENON_FUZZ)
   target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link)
