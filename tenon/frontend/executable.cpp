@@ -140,8 +140,7 @@ Executable::Executable(Staged staged, const CompileOptions& options)
   impl_->staged = std::move(staged);
   impl_->slots = external_slots(impl_->staged.graph);
   impl_->complete = impl_->slots.empty();
-  impl_->engine =
-      make_engine(impl_->staged.graph, impl_->staged.signature.argument_specs());
+  impl_->engine = make_engine(impl_->staged.graph, impl_->staged.signature.argument_specs());
   if (!options.weights.empty()) bind(options.weights);
 }
 
