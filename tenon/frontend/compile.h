@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <tuple>
 #include <typeindex>
 #include <utility>
@@ -146,6 +147,11 @@ class CompiledFunction {
 
   // Programs kept.
   size_t cached() const { return cache_->size(); }
+  // Of the program that was compiled last.
+  std::string explain() const {
+    std::lock_guard lock(last_->mutex);
+    return last_->executable == nullptr ? "not called yet\n" : last_->executable->explain();
+  }
 
  private:
   // What a call that is not compiled needs to know of its arguments.
@@ -175,6 +181,10 @@ class CompiledFunction {
           trace_function(*fn_, options_.stage(), SpecMode::kValues, args...), options_);
       call.clear();  // tracing may have called other programs
       program::walk_arguments(call, args...);
+      {
+        std::lock_guard lock(last_->mutex);
+        last_->executable = made->executable();
+      }
       found = cache_->insert(call.leaves, typeid(R), std::move(made));
     }
     return static_cast<const Program*>(found.get())->call(call);
@@ -187,9 +197,15 @@ class CompiledFunction {
     return std::apply(*fn_, copies);
   }
 
+  struct Last {
+    std::mutex mutex;
+    std::shared_ptr<Executable> executable;
+  };
+
   std::shared_ptr<const F> fn_;
   CompileOptions options_;
   std::shared_ptr<SignatureCache> cache_;
+  std::shared_ptr<Last> last_ = std::make_shared<Last>();
 };
 
 template <class F>

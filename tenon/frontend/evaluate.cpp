@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "tenon/frontend/engine.h"
 #include "tenon/frontend/trace.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/ir/op_def.h"
+#include "tenon/ops/ops.h"
 
 namespace tenon {
 namespace {
@@ -46,6 +50,95 @@ void become_constant(const ir::NodePtr& node, Literal value, std::vector<ir::Val
   changed.op = &ir::kConstant;
 }
 
+// Element operations of a graph of known sizes, roughly.
+int64_t work_of(const std::vector<ir::NodePtr>& nodes) {
+  int64_t work = 0;
+  for (const ir::NodePtr& node : nodes) {
+    if (node->op == &ir::kConstant) continue;
+    int64_t elements = 0;
+    for (const ir::Value& operand : node->operands) {
+      elements = std::max(elements, product(operand.shape()).value());
+    }
+    for (const ir::TensorType& type : node->types) {
+      elements = std::max(elements, product(type.shape).value());
+    }
+    if (node->op == &ops::op::matmul && !node->types[0].shape.empty()) {
+      elements *= node->types[0].shape.back().value();
+    }
+    work += elements;
+  }
+  return work;
+}
+
+// Below this the interpreter is done before the compiler has begun.
+constexpr int64_t kCompileWork = int64_t{1} << 20;
+
+// The graph with its larger constants as parameters, so that equal work on other data finds its
+// kernels in the cache.
+std::vector<runtime::Array> evaluate_compiled(const std::vector<ir::NodePtr>& nodes,
+                                              const std::vector<ir::Value>& wanted) {
+  ir::Graph graph;
+  graph.name = "eager";
+  ir::ValueMap inside;
+  std::vector<runtime::Array> arguments;
+  std::vector<runtime::ArgumentSpec> specs;
+  for (const ir::NodePtr& node : nodes) {
+    if (node->op == &ir::kConstant) {
+      if (node->types[0].shape.empty()) continue;
+      const std::string name = fmt::format("arg{}", graph.params.size());
+      const ir::Value param = ir::make_parameter(node->types[0], name);
+      inside[{node, 0}] = param;
+      graph.params.push_back(param);
+      graph.param_names.push_back(name);
+      graph.writable.push_back(false);
+      arguments.push_back(runtime::Array::from_literal(node->attrs.get<Literal>("value")));
+      specs.push_back({name, node->types[0].dtype, node->types[0].shape, false});
+      continue;
+    }
+    std::vector<ir::Value> operands;
+    for (const ir::Value& operand : node->operands) {
+      auto it = inside.find(operand);
+      operands.push_back(it == inside.end() ? operand : it->second);
+    }
+    if (operands == node->operands) continue;
+    const ir::NodePtr copy = ir::make_node(*node->op, operands, node->attrs, node->location);
+    for (uint32_t i = 0; i < node->types.size(); ++i) inside[{node, i}] = {copy, i};
+  }
+  for (const ir::Value& value : wanted) {
+    auto it = inside.find(value);
+    graph.results.push_back(it == inside.end() ? value : it->second);
+  }
+  const auto engine = make_engine(std::make_shared<const ir::Graph>(graph), std::move(specs));
+  return engine->run(std::move(arguments));
+}
+
+std::vector<runtime::Array> evaluate_interpreted(const std::vector<ir::NodePtr>& nodes,
+                                                 const std::vector<ir::Value>& wanted) {
+  Known known;
+  for (const ir::NodePtr& node : nodes) known[node.get()] = evaluate_node(*node, known);
+  std::vector<runtime::Array> results;
+  for (const ir::Value& value : wanted) {
+    results.push_back(fresh_array(known.at(value.node.get())[value.index]));
+  }
+  return results;
+}
+
+// What is asked for, and every node that is held beyond this graph for later use.
+std::vector<ir::Value> wanted_values(const std::vector<ir::NodePtr>& nodes,
+                                     const std::vector<ir::Value>& asked) {
+  std::vector<ir::Value> wanted = asked;
+  const auto references = count_references(nodes);
+  std::unordered_set<const ir::Node*> targets;
+  for (const ir::Value& value : asked) targets.insert(value.node.get());
+  for (const ir::NodePtr& node : nodes) {
+    if (node->op->is(ir::kLeaf) || node->types.size() != 1 || targets.count(node.get()) != 0) {
+      continue;
+    }
+    if (node.use_count() > references.at(node.get())) wanted.push_back({node, 0});
+  }
+  return wanted;
+}
+
 void evaluate_locked(const std::vector<TensorState*>& states) {
   ir::Graph graph;
   std::vector<TensorState*> lazy;
@@ -56,22 +149,18 @@ void evaluate_locked(const std::vector<TensorState*>& states) {
   }
   if (lazy.empty()) return;
   const std::vector<ir::NodePtr> nodes = graph.nodes();
-  Known known;
-  for (const ir::NodePtr& node : nodes) known[node.get()] = evaluate_node(*node, known);
-  for (size_t i = 0; i < lazy.size(); ++i) {
-    const ir::Value& value = graph.results[i];
-    Literal& literal = known.at(value.node.get())[value.index];
-    lazy[i]->array = fresh_array(literal);
-    literal = lazy[i]->array.to_literal();
-    if (value.node->types.size() > 1) lazy[i]->value = {};
-  }
-  graph.results.clear();
-  const auto references = count_references(nodes);
+  const std::vector<ir::Value> wanted = wanted_values(nodes, graph.results);
+  const std::vector<runtime::Array> results = work_of(nodes) >= kCompileWork
+                                                  ? evaluate_compiled(nodes, wanted)
+                                                  : evaluate_interpreted(nodes, wanted);
   std::vector<ir::Value> released;
-  for (const ir::NodePtr& node : nodes) {
-    if (node->op->is(ir::kLeaf) || node->types.size() != 1) continue;
-    if (node.use_count() <= references.at(node.get())) continue;
-    become_constant(node, known.at(node.get())[0], released);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const ir::NodePtr& node = wanted[i].node;
+    if (i < lazy.size()) {
+      lazy[i]->array = results[i];
+      if (node->types.size() > 1) lazy[i]->value = {};
+    }
+    if (node->types.size() == 1) become_constant(node, results[i].to_literal(), released);
   }
   for (TensorState* state : lazy) state->ready = true;
 }

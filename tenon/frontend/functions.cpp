@@ -2,7 +2,6 @@
 
 #include "tenon/frontend/layer.h"
 #include "tenon/frontend/trace.h"
-#include "tenon/ops/composite/statistics.h"
 #include "tenon/ops/ops.h"
 
 namespace tenon {
@@ -155,7 +154,6 @@ TENON_REDUCTION(max)
 TENON_REDUCTION(min)
 TENON_REDUCTION(any)
 TENON_REDUCTION(all)
-TENON_REDUCTION(mean)
 #undef TENON_REDUCTION
 
 Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdims) {

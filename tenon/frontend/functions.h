@@ -73,7 +73,6 @@ Tensor max(const Operand& x, const Axes& axes = {}, bool keepdims = false);
 Tensor min(const Operand& x, const Axes& axes = {}, bool keepdims = false);
 Tensor any(const Operand& x, const Axes& axes = {}, bool keepdims = false);
 Tensor all(const Operand& x, const Axes& axes = {}, bool keepdims = false);
-Tensor mean(const Operand& x, const Axes& axes = {}, bool keepdims = false);
 Tensor argmax(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool keepdims = false);
 Tensor argmin(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool keepdims = false);
 Tensor cumsum(const Operand& x, int64_t axis);

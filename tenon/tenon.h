@@ -1,0 +1,12 @@
+// Tenon's public face: tensors, compiled functions, shared bodies, layouts.
+#pragma once
+
+#include "tenon/frontend/compile.h"
+#include "tenon/frontend/functions.h"
+#include "tenon/frontend/index.h"
+#include "tenon/frontend/layer.h"
+#include "tenon/frontend/layout.h"
+#include "tenon/frontend/nn.h"
+#include "tenon/frontend/random.h"
+#include "tenon/frontend/subgraph.h"
+#include "tenon/frontend/tensor.h"
