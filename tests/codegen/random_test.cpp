@@ -46,7 +46,7 @@ class Generator {
       words_ = {b_.load(words_in_, i), scale, b_.convert(Op::kIntTrunc, Type::kI32, i),
                 b_.constant_int(Type::kI32, 3)};
       flags_ = {b_.load(flags_in_, i)};
-      for (uint64_t steps = 8 + below(24); steps > 0; --steps) step(true);
+      for (uint64_t steps = 16 + below(32); steps > 0; --steps) step(true);
       b_.store(reals_out, i, reals_.back());
       b_.store_if(words_out, i, words_.back(), flags_.back());
       return std::vector<Val>{b_.add(c[0], pick(words_)), b_.binary(Op::kSMax, c[1], pick(words_))};
@@ -58,6 +58,16 @@ class Generator {
  private:
   uint64_t below(uint64_t n) { return random_() % n; }
   Val pick(const std::vector<Val>& from) { return from[below(from.size())]; }
+
+  // A word that depends on every value computed.
+  Val digest() {
+    Val mix = b_.constant_int(Type::kI32, 1);
+    for (Val value : words_) mix = b_.add(b_.mul(mix, b_.constant_int(Type::kI32, 31)), value);
+    for (Val value : reals_) {
+      mix = b_.binary(Op::kXor, mix, b_.convert(Op::kFToS, Type::kI32, value));
+    }
+    return mix;
+  }
 
   void step(bool may_loop) {
     switch (below(may_loop ? 10 : 9)) {
