@@ -1,0 +1,237 @@
+#include "tenon/program/program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "tenon/base/error.h"
+#include "tenon/interp/interpreter.h"
+#include "tenon/runtime/binding.h"
+#include "tenon/runtime/cpu.h"
+#include "tenon/runtime/executor.h"
+
+namespace tenon::program {
+namespace {
+
+using runtime::Array;
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t corner = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      size_t change = corner + (a[i] == b[j] ? 0 : 1);
+      corner = row[j + 1];
+      row[j + 1] = std::min({change, corner + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string nearest(const std::string& name, const std::vector<Weight>& weights) {
+  size_t best = name.size() / 2 + 1;
+  std::string hint;
+  for (const Weight& weight : weights) {
+    size_t distance = edit_distance(name, weight.name);
+    if (distance >= best) continue;
+    best = distance;
+    hint = fmt::format("did you mean {}?", weight.name);
+  }
+  return hint;
+}
+
+bool fits(const Weight& weight, const Array& array) {
+  if (!array.valid() || array.dtype() != weight.dtype ||
+      array.rank() != weight.shape.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < weight.shape.size(); ++i) {
+    if (weight.shape[i].is_static() && weight.shape[i].value() != array.dims()[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+struct Program::Impl {
+  std::shared_ptr<const Artifact> artifact;
+  size_t index = 0;
+  const ProgramInfo* info = nullptr;
+  std::shared_ptr<const abi::Module> module;
+  std::vector<std::vector<ir::NodePtr>> eval_nodes;
+  std::unique_ptr<runtime::Executor> executor;  // null: the interpreter runs `graph`
+  ir::GraphPtr graph;
+  std::unique_ptr<runtime::Binding> binding;  // for the interpreter
+  ExternalArrays externals;
+  bool bound = false;
+
+  const std::string& function() const { return info->signature.function; }
+
+  void prepare(const LoadOptions& options) {
+    bool fits_cpu = false;
+    if (!options.data_only && info->has_module) {
+      module = artifact->module(index);
+      fits_cpu = runtime::Executor::fits(*module);
+    }
+    if (fits_cpu) {
+      use_executor();
+    } else if (options.require_code) {
+      throw UnsupportedError(
+          fmt::format("{}: {} has no machine code for this CPU ({})", artifact->path(), function(),
+                      fmt::join(runtime::usable_levels(), ", ")),
+          {.label = "cpu_level", .hint = "load it without require_code: the interpreter runs it"});
+    } else {
+      module.reset();
+      graph = artifact->graph(index);
+      runtime::SymbolTable symbols;
+      binding = std::make_unique<runtime::Binding>(function(), info->signature.argument_specs(),
+                                                   symbols);
+    }
+    bound = info->weights.empty();
+    if (bound && executor != nullptr) executor->bind({});
+  }
+
+  void use_executor() {
+    for (const ir::GraphPtr& g : artifact->eval_graphs(index)) eval_nodes.push_back(g->nodes());
+    auto eval = [this](const abi::EvalStep& step, std::span<const Literal> operands,
+                       const Dim::Lookup& symbols) {
+      bool right = step.graph < eval_nodes.size() && step.node < eval_nodes[step.graph].size();
+      if (!right) throw FormatError(artifact->path() + ": a step evaluates nothing (file damaged)");
+      const ir::Node& node = *eval_nodes[step.graph][step.node];
+      if (node.op->eval == nullptr || node.operands.size() != operands.size()) {
+        throw FormatError(artifact->path() + ": a step does not fit its operation (file damaged)");
+      }
+      return interp::evaluate(node, operands, symbols);
+    };
+    executor = std::make_unique<runtime::Executor>(module, info->signature.argument_specs(), eval);
+  }
+
+  std::vector<Array> run(std::span<const Array> arguments) const {
+    if (!bound) {
+      std::string names;
+      for (const Weight& w : info->weights) names += (names.empty() ? "" : ", ") + w.name;
+      throw KeyError(fmt::format("{}: its weights are not bound: {}", function(), names),
+                     {.label = "external_missing", .hint = "call bind() first"});
+    }
+    return executor != nullptr ? executor->call(arguments) : interpret(arguments);
+  }
+
+  std::vector<Array> interpret(std::span<const Array> arguments) const {
+    std::vector<int64_t> symbols;
+    binding->bind(arguments, symbols);
+    std::vector<Literal> literals;
+    for (const Array& argument : arguments) literals.push_back(argument.to_literal());
+    std::vector<Literal> outputs = interp::run(*graph, literals, [&](const std::string& name) {
+      return externals.at(name).to_literal();
+    });
+    std::vector<Array> results;
+    for (size_t i = 0; i < graph->results.size(); ++i) results.push_back(copy(outputs[i]));
+    for (size_t i = 0; i < graph->updates.size(); ++i) {
+      const Literal& value = outputs[graph->results.size() + i];
+      Array target = arguments[graph->updates[i].param];
+      if (value.bytes() != 0) std::memmove(target.mutable_data(), value.data(), value.bytes());
+    }
+    return results;
+  }
+
+  // A result may be the memory of an argument or a constant.
+  static Array copy(const Literal& literal) {
+    Array out = Array::empty(literal.dtype(), literal.dims());
+    if (literal.bytes() != 0) std::memcpy(out.mutable_data(), literal.data(), literal.bytes());
+    return out;
+  }
+};
+
+Program Program::load(const std::string& path, const LoadOptions& options) {
+  return load(Artifact::open(path), options);
+}
+
+Program Program::load(std::shared_ptr<const Artifact> artifact, const LoadOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->index = artifact->find(options.program);
+  impl->info = &artifact->programs()[impl->index];
+  impl->artifact = std::move(artifact);
+  impl->prepare(options);
+  Program program(std::move(impl));
+  if (!options.externals.empty()) program.bind(options.externals);
+  return program;
+}
+
+const Signature& Program::signature() const { return impl_->info->signature; }
+const std::vector<Weight>& Program::weights() const { return impl_->info->weights; }
+const Artifact& Program::artifact() const { return *impl_->artifact; }
+bool Program::bound() const { return impl_->bound; }
+
+std::string Program::level() const {
+  if (impl_->executor == nullptr) return "interpreter";
+  const std::string& level = impl_->executor->level();
+  return level.empty() ? "no kernels" : level;
+}
+
+void Program::check_weights(const ExternalArrays& externals) const {
+  std::string missing;
+  for (const Weight& weight : weights()) {
+    if (externals.count(weight.name) == 0) {
+      missing += (missing.empty() ? "" : ", ") + weight.name;
+    }
+  }
+  if (!missing.empty()) {
+    throw KeyError(fmt::format("{}: missing weights: {}", impl_->function(), missing),
+                   {.label = "external_missing"});
+  }
+  for (const Weight& weight : weights()) {
+    const Array& given = externals.at(weight.name);
+    if (fits(weight, given)) continue;
+    throw ValueError(fmt::format("{}: weight {}: expected {}{}, got {}", impl_->function(),
+                                 weight.name, name(weight.dtype), tenon::str(weight.shape),
+                                 given.valid() ? given.describe() : "nothing"),
+                     {.label = "external_type"});
+  }
+  for (const auto& [name, array] : externals) {
+    auto same = [&n = name](const Weight& weight) { return weight.name == n; };
+    if (std::any_of(weights().begin(), weights().end(), same)) continue;
+    throw KeyError(fmt::format("{}: nothing reads the weight {}", impl_->function(), name),
+                   {.label = "external_unused", .hint = nearest(name, weights())});
+  }
+}
+
+void Program::bind(const ExternalArrays& externals) {
+  check_weights(externals);
+  if (impl_->executor != nullptr) {
+    std::vector<Array> ordered;
+    for (const abi::External& external : impl_->module->externals) {
+      auto it = externals.find(external.name);
+      if (it == externals.end()) {
+        throw FormatError(fmt::format("{}: the plan reads {}, which is no weight (file damaged)",
+                                      impl_->artifact->path(), external.name));
+      }
+      ordered.push_back(it->second);
+    }
+    impl_->executor->bind(ordered);
+  }
+  impl_->externals = externals;
+  impl_->bound = true;
+}
+
+std::vector<Array> Program::call(const Leaves& call) const {
+  std::vector<Array> arguments;
+  arguments.reserve(signature().tensors.size());
+  signature().check(call, arguments);
+  return impl_->run(arguments);
+}
+
+std::vector<Array> Program::execute_raw(std::span<const Array> arguments) const {
+  signature().check_raw(arguments);
+  return impl_->run(arguments);
+}
+
+std::string Program::str() const {
+  std::string weights_text;
+  if (!weights().empty()) {
+    weights_text = fmt::format(", {} weights {}", weights().size(), bound() ? "bound" : "not bound");
+  }
+  return fmt::format("{}{}, {}{}", impl_->function(), signature().str(), level(), weights_text);
+}
+
+}  // namespace tenon::program

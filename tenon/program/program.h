@@ -1,0 +1,61 @@
+// A saved program, loaded: called like the function that it was made from.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/program/artifact.h"
+#include "tenon/program/leaf.h"
+#include "tenon/runtime/array.h"
+
+namespace tenon::program {
+
+// Data of external constants by name. Arrays share memory: nothing is copied.
+using ExternalArrays = std::map<std::string, runtime::Array>;
+
+struct LoadOptions {
+  std::string program = {};       // which one, by function name; empty: the only one
+  bool data_only = false;         // never run the file's machine code: the interpreter runs the graph
+  bool require_code = false;      // UnsupportedError when no machine code fits this CPU
+  ExternalArrays externals = {};  // checked whole when given; else bind() later
+};
+
+// Thread-safe, but for bind(). Copies share one program.
+class Program {
+ public:
+  // Raises what Artifact::open raises, and what bind() raises for `externals`. Runs the file's
+  // machine code unless `data_only`; with none for this CPU the interpreter runs the graph.
+  static Program load(const std::string& path, const LoadOptions& options = {});
+  static Program load(std::shared_ptr<const Artifact> artifact, const LoadOptions& options = {});
+
+  const Signature& signature() const;
+  const std::vector<Weight>& weights() const;
+  const Artifact& artifact() const;
+  // "x86-64-v4", …; "interpreter".
+  std::string level() const;
+
+  // Compares externals with what the program reads: KeyError naming every missing one at once
+  // [external_missing], ValueError for another dtype or shape [external_type], KeyError for one
+  // that nothing reads, with the nearest name [external_unused].
+  void check_weights(const ExternalArrays& externals) const;
+  void bind(const ExternalArrays& externals);
+  bool bound() const;
+
+  // The checked call (signature.h). Results in order; writable arguments are written.
+  std::vector<runtime::Array> call(const Leaves& call) const;
+  // Bare arrays in the order of the tensors.
+  std::vector<runtime::Array> execute_raw(std::span<const runtime::Array> arguments) const;
+
+  // step: (x: f32["batch", 64]) → f32["batch", 32], x86-64-v4, weights bound
+  std::string str() const;
+
+ private:
+  struct Impl;
+  explicit Program(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tenon::program
