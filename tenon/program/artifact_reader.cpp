@@ -135,8 +135,8 @@ struct Artifact::Impl {
 
   void check(size_t index) const {
     if (checked[index].load(std::memory_order_acquire)) return;
-    std::string is = to_hex(hash_bytes(bytes(*manifest->sections()->Get(
-        static_cast<uint32_t>(index)))));
+    std::string is =
+        to_hex(hash_bytes(bytes(*manifest->sections()->Get(static_cast<uint32_t>(index)))));
     if (is != sections[index].digest) {
       fail(fmt::format("section {} has digest {:.8}…, manifest says {:.8}… (file damaged)",
                        sections[index].name, is, sections[index].digest),
@@ -193,10 +193,10 @@ size_t Artifact::find(const std::string& name) const {
     if (!name.empty() && all[i].signature.function == name) return i;
     names += (i == 0 ? "" : ", ") + all[i].signature.function;
   }
-  throw KeyError(fmt::format("{}: {}, it holds {}", path(),
-                             name.empty() ? "which program is not said" : "no program " + name,
-                             names),
-                 {.label = "artifact_program"});
+  throw KeyError(
+      fmt::format("{}: {}, it holds {}", path(),
+                  name.empty() ? "which program is not said" : "no program " + name, names),
+      {.label = "artifact_program"});
 }
 
 ir::GraphPtr Artifact::graph(size_t index) const {

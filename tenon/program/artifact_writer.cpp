@@ -18,7 +18,7 @@ using flatbuffers::Vector;
 struct Pending {
   fb::SectionKind kind;
   std::string name;
-  std::vector<std::byte> owned;        // the bytes, or:
+  std::vector<std::byte> owned;         // the bytes, or:
   std::span<const std::byte> borrowed;  // of a literal or an image
   std::span<const std::byte> bytes() const { return owned.empty() ? borrowed : owned; }
 };
@@ -43,7 +43,9 @@ class Writer {
     }
     add(fb::SectionKind::Constants, "constants", pool_.shared());
     for (size_t i = 0; i < pool_.own().size(); ++i) {
-      sections_.push_back({fb::SectionKind::Constants, fmt::format("constant {}", i + 1), {},
+      sections_.push_back({fb::SectionKind::Constants,
+                           fmt::format("constant {}", i + 1),
+                           {},
                            pool_.own()[i].span()});
     }
     std::vector<Offset<fb::Program>> tables;
@@ -164,8 +166,7 @@ class Writer {
       Digest digest = hash_bytes(bytes);
       auto name = b_.CreateString(section.name);
       auto digest_vector = b_.CreateVector(digest.data(), digest.size());
-      table.push_back(
-          fb::CreateSection(b_, section.kind, name, at, bytes.size(), digest_vector));
+      table.push_back(fb::CreateSection(b_, section.kind, name, at, bytes.size(), digest_vector));
       pieces.push_back(bytes);
       size_t padding = (kSectionAlignment - bytes.size() % kSectionAlignment) % kSectionAlignment;
       pieces.push_back(std::span(kZeros).first(padding));
@@ -176,8 +177,7 @@ class Writer {
     b_.Finish(fb::CreateManifest(b_, version, program_vector, b_.CreateVector(table)));
     std::span manifest(reinterpret_cast<const std::byte*>(b_.GetBufferPointer()), b_.GetSize());
     pieces.push_back(manifest);
-    auto header = write_header(
-        {at + manifest.size(), at, manifest.size(), hash_bytes(manifest)});
+    auto header = write_header({at + manifest.size(), at, manifest.size(), hash_bytes(manifest)});
     pieces[0] = header;
     write_pieces_atomic(path, pieces);
   }
@@ -196,9 +196,9 @@ void save_artifact(const std::string& path, std::span<const ProgramData> program
   for (size_t i = 0; i < programs.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
       if (programs[i].signature.function != programs[k].signature.function) continue;
-      throw ValueError(fmt::format("save: two programs are named {}",
-                                   programs[i].signature.function),
-                       {.label = "artifact_name"});
+      throw ValueError(
+          fmt::format("save: two programs are named {}", programs[i].signature.function),
+          {.label = "artifact_name"});
     }
     if (programs[i].signature.tensors.size() != programs[i].graph->params.size() ||
         programs[i].signature.result_tensors.size() != programs[i].graph->results.size()) {

@@ -13,7 +13,7 @@
 
 namespace tenon::program {
 
-inline constexpr size_t kInsideBytes = 256;               // stored inside the tables up to here
+inline constexpr size_t kInsideBytes = 256;                  // stored inside the tables up to here
 inline constexpr size_t kOwnSectionBytes = size_t{1} << 16;  // in a section of its own from here
 
 struct ConstantPlace {

@@ -47,9 +47,9 @@ class GraphDecoder {
     if (g.writable() != nullptr) {
       for (uint8_t w : *g.writable()) out->writable.push_back(w != 0);
     }
-    expect(out->param_names.size() == out->params.size() &&
-               out->writable.size() == out->params.size(),
-           "a graph's parameters lack names");
+    expect(
+        out->param_names.size() == out->params.size() && out->writable.size() == out->params.size(),
+        "a graph's parameters lack names");
     if (g.results() != nullptr) {
       for (const fb::Ref* ref : *g.results()) out->results.push_back(value(*ref));
     }

@@ -18,7 +18,7 @@ abi::Slot decode_slot(const fb::Slot& s) {
 abi::Step decode_step(const fb::Step& s) {
   switch (s.kind()) {
     case fb::StepKind::Launch:
-      return abi::LaunchStep{s.index(),         decode(s.inputs()),    decode(s.dims()), s.grid(),
+      return abi::LaunchStep{s.index(),         decode(s.inputs()),  decode(s.dims()), s.grid(),
                              s.scratch_bytes(), s.bytes_per_index(), s.ops_per_index()};
     case fb::StepKind::Call:
       return abi::CallStep{s.index(), decode(s.inputs()), decode(s.outputs())};
@@ -65,8 +65,8 @@ abi::Module decode_module(const fb::Module& m, const OpenSection& open) {
   }
   if (m.kernels() != nullptr) {
     for (const fb::Kernel* kernel : *m.kernels()) {
-      out.kernels.push_back({decode(kernel->name()), decode(kernel->origins()),
-                             decode(kernel->text())});
+      out.kernels.push_back(
+          {decode(kernel->name()), decode(kernel->origins()), decode(kernel->text())});
     }
   }
   return out;

@@ -186,8 +186,7 @@ class GraphEncoder {
     if (added) {
       auto file = b_.CreateSharedString(location->file);
       auto layer = b_.CreateSharedString(location->layer);
-      locations_.push_back(
-          fb::CreateLocation(b_, file, location->line, location->column, layer));
+      locations_.push_back(fb::CreateLocation(b_, file, location->line, location->column, layer));
     }
     return it->second;
   }

@@ -72,8 +72,8 @@ std::vector<std::byte> encode_module(const abi::Module& module, ConstantPool& po
   auto external_vector = b.CreateVector(externals);
   auto constant_vector = b.CreateVector(constants);
   auto kernel_vector = b.CreateVector(kernels);
-  b.Finish(fb::CreateModule(b, dim_vector, plan_vector, module.entry, module.setup,
-                            external_vector, constant_vector, kernel_vector));
+  b.Finish(fb::CreateModule(b, dim_vector, plan_vector, module.entry, module.setup, external_vector,
+                            constant_vector, kernel_vector));
   const auto* begin = reinterpret_cast<const std::byte*>(b.GetBufferPointer());
   return {begin, begin + b.GetSize()};
 }

@@ -42,8 +42,7 @@ std::string nearest(const std::string& name, const std::vector<Weight>& weights)
 }
 
 bool fits(const Weight& weight, const Array& array) {
-  if (!array.valid() || array.dtype() != weight.dtype ||
-      array.rank() != weight.shape.size()) {
+  if (!array.valid() || array.dtype() != weight.dtype || array.rank() != weight.shape.size()) {
     return false;
   }
   for (size_t i = 0; i < weight.shape.size(); ++i) {
@@ -85,8 +84,8 @@ struct Program::Impl {
       module.reset();
       graph = artifact->graph(index);
       runtime::SymbolTable symbols;
-      binding = std::make_unique<runtime::Binding>(function(), info->signature.argument_specs(),
-                                                   symbols);
+      binding =
+          std::make_unique<runtime::Binding>(function(), info->signature.argument_specs(), symbols);
     }
     bound = info->weights.empty();
     if (bound && executor != nullptr) executor->bind({});
@@ -122,9 +121,8 @@ struct Program::Impl {
     binding->bind(arguments, symbols);
     std::vector<Literal> literals;
     for (const Array& argument : arguments) literals.push_back(argument.to_literal());
-    std::vector<Literal> outputs = interp::run(*graph, literals, [&](const std::string& name) {
-      return externals.at(name).to_literal();
-    });
+    std::vector<Literal> outputs = interp::run(
+        *graph, literals, [&](const std::string& name) { return externals.at(name).to_literal(); });
     std::vector<Array> results;
     for (size_t i = 0; i < graph->results.size(); ++i) results.push_back(copy(outputs[i]));
     for (size_t i = 0; i < graph->updates.size(); ++i) {
@@ -229,7 +227,8 @@ std::vector<Array> Program::execute_raw(std::span<const Array> arguments) const 
 std::string Program::str() const {
   std::string weights_text;
   if (!weights().empty()) {
-    weights_text = fmt::format(", {} weights {}", weights().size(), bound() ? "bound" : "not bound");
+    weights_text =
+        fmt::format(", {} weights {}", weights().size(), bound() ? "bound" : "not bound");
   }
   return fmt::format("{}{}, {}{}", impl_->function(), signature().str(), level(), weights_text);
 }

@@ -17,9 +17,9 @@ namespace tenon::program {
 using ExternalArrays = std::map<std::string, runtime::Array>;
 
 struct LoadOptions {
-  std::string program = {};       // which one, by function name; empty: the only one
-  bool data_only = false;         // never run the file's machine code: the interpreter runs the graph
-  bool require_code = false;      // UnsupportedError when no machine code fits this CPU
+  std::string program = {};   // which one, by function name; empty: the only one
+  bool data_only = false;     // never run the file's machine code: the interpreter runs the graph
+  bool require_code = false;  // UnsupportedError when no machine code fits this CPU
   ExternalArrays externals = {};  // checked whole when given; else bind() later
 };
 
