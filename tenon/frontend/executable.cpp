@@ -128,6 +128,10 @@ void CallLeaves::tensor(const Tensor& tensor) {
   }
 }
 
+void CallLeaves::tensor(const runtime::Array&) {
+  leaves.fixed(program::StaticView::none(), "Array");
+}
+
 struct Executable::Impl {
   Staged staged;
   std::vector<ExternalSlot> slots;
@@ -195,9 +199,11 @@ thread_local int disabled_scopes = 0;
 }
 
 bool compile_disabled() {
-  if (disabled_scopes > 0) return true;
-  const char* text = std::getenv("TENON_DISABLE_COMPILE");
-  return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+  static const bool by_environment = [] {
+    const char* text = std::getenv("TENON_DISABLE_COMPILE");
+    return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+  }();
+  return by_environment || disabled_scopes > 0;
 }
 
 DisableCompile::DisableCompile() { ++disabled_scopes; }

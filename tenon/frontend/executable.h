@@ -54,6 +54,8 @@ struct CallLeaves {
   // Evaluates the tensor. A declaration and a tensor that is traced or not set stand as what they
   // are, for the signature to refuse.
   void tensor(const Tensor& tensor);
+  // A bare array is no tensor: the signature points to execute_raw.
+  void tensor(const runtime::Array& array);
   void fixed(program::StaticView value, std::string_view type) { leaves.fixed(value, type); }
 };
 
@@ -85,8 +87,8 @@ class Executable {
 // --- compiling switched off
 // -------------------------------------------------------------------------
 
-// True while TENON_DISABLE_COMPILE is set (and not 0) or a scope stands on this thread: compiled
-// functions then call the function itself on eager tensors.
+// True when TENON_DISABLE_COMPILE was set (and not 0) at its first use, or while a scope stands on
+// this thread: compiled functions then call the function itself on eager tensors.
 bool compile_disabled();
 class DisableCompile {
  public:

@@ -5,7 +5,8 @@
 //
 // Two calls share a body when their traced texts are equal, whatever the functions are called; a
 // given key vouches for that, and then the body is traced once. Static arguments, operand types and
-// what the function reads are part of the text. Inside compile() and stage() only.
+// what the function reads are part of the text. Inside compile() and stage() only; with compiling
+// switched off it is the function itself.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "tenon/frontend/executable.h"
 #include "tenon/frontend/staging.h"
 
 namespace tenon {
@@ -80,6 +82,8 @@ class Subgraph {
     using R = ResultOf<F, Args...>;
     static_assert(!kIsLayout<R>, "a body returns tensors");
     std::tuple<Traced<Args>...> arguments{Traced<Args>(args)...};
+    if (Trace::current() == nullptr && compile_disabled())
+      return static_cast<R>(std::apply(fn_, arguments));
     TensorTree in;
     std::apply([&in](auto&... argument) { program::walk_arguments(in, argument...); }, arguments);
     StageOptions naming;

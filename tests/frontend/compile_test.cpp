@@ -159,6 +159,9 @@ TEST(Compile, CallErrorsNameTheArgument) {
               program(x, Params{x, TensorLayout(f32, {2})});
             }).find("TensorLayout"),
             std::string::npos);
+  const std::string bare = refusal([&] { program(x.array(), Params{x, x}); });
+  EXPECT_NE(bare.find("TypeError"), std::string::npos) << bare;
+  EXPECT_NE(bare.find("execute_raw"), std::string::npos) << bare;
   const auto raw = program.execute_raw({x.array(), x.array(), x.array()});
   EXPECT_EQ(values(Tensor(raw[0])), values(program(x, Params{x, x})));
   EXPECT_NE(refusal([&] { program.execute_raw({x.array()}); }).find("[argument_count]"),

@@ -173,6 +173,11 @@ TEST(Subgraph, NeedsACapture) {
             std::string::npos);
 }
 
+TEST(Subgraph, IsTheFunctionWhenCompilingIsOff) {
+  const DisableCompile off;
+  EXPECT_EQ(as_subgraph(twice)(tensor({2.0f})).to_vector<float>(), Floats{4});
+}
+
 // Row 9.28: a tensor of the caller that a body reads is passed by itself.
 TEST(Subgraph, ClosingOverTheCallersTensors) {
   const auto f = [](const Tensor& x) {
