@@ -37,6 +37,11 @@ class Boundaries {
         for (const Value& operand : node->operands) cut_all(operand);
       }
     }
+    // One loop nest serves all roots.
+    for (const Value& root : group.roots) {
+      if (group.kind != Group::Kind::kLoops) break;
+      for (size_t i = 0; i + 1 < root.shape().size(); ++i) tie(group.roots[0], i, root, i);
+    }
     if (!group.rows || group.grid_dims == 0) return;
     for (const Value& root : group.roots) {
       if (group.grid_dims < root.shape().size()) cut(root, group.grid_dims - 1);

@@ -1,8 +1,13 @@
 #include "tenon/passes/lower_loops.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
 
+#include "tenon/ir/op_def.h"
 #include "tenon/ops/lower.h"
+#include "tenon/passes/access.h"
 
 namespace tenon::passes {
 namespace {
@@ -14,8 +19,17 @@ constexpr int64_t kBlock = 4096;    // elements of a block of a long row
 constexpr int64_t kFewRows = 64;    // fewer rows than this are cut into blocks
 constexpr int64_t kShortRow = 256;  // shorter rows than this share a grid index
 constexpr int64_t kManyGroups = 16;
+constexpr int64_t kTile = 32;            // side of a tile of a transposed read
+constexpr int64_t kLongestKept = 65536;  // elements of a row that a thread keeps in scratch
+constexpr int kWorthKeeping = 10;        // operations of an element that a row keeps
 
 bool static_below(const Dim& dim, int64_t bound) { return dim.is_static() && dim.value() < bound; }
+
+struct ById {
+  bool operator()(const ir::Value& a, const ir::Value& b) const {
+    return std::pair(a.node->id, a.index) < std::pair(b.node->id, b.index);
+  }
+};
 
 class Nest {
  public:
@@ -31,6 +45,7 @@ class Nest {
     if (rank == 1 && vector_) return flat(count);
     if (rows) return nest(frame_.body().grid_dims);
     if (static_below(shape_.back(), kSmallLast)) return flat(count);
+    if (const std::optional<size_t> across = transposed_dim()) return tiles(*across);
     const Dim outer = product(Shape(shape_.begin(), shape_.end() - 1));
     if (static_below(outer, kFewRows) && !static_below(shape_.back(), 2 * kBlock)) {
       return blocks(outer);
@@ -64,6 +79,7 @@ class Nest {
     const Shape outer(shape_.begin(), shape_.begin() + static_cast<ptrdiff_t>(grid_dims));
     frame_.grid_loop(product(outer), false, [&](Val g) {
       ops::Index index = outer.size() == 1 ? ops::Index{g} : ops::unflatten_index(b_, outer, g);
+      for (const ir::Value& value : values_to_keep()) keep_row(value, index);
       inner_loops(index);
     });
   }
@@ -84,6 +100,111 @@ class Nest {
       index.push_back(i);
       inner_loops(index);
       index.pop_back();
+    });
+  }
+
+  // Every operation that the roots need.
+  std::vector<ir::NodePtr> body_nodes() const {
+    ir::Graph graph;
+    graph.results = frame_.body().roots;
+    return graph.nodes();
+  }
+
+  // The root dimension that runs along the last axis of a transposed operand.
+  std::optional<size_t> transposed_dim() const {
+    for (const ir::NodePtr& node : body_nodes()) {
+      if (node->op->name != "transpose" || node->types[0].shape != shape_) continue;
+      const std::vector<int64_t>& perm = node->attrs.ints("perm");
+      const auto last = static_cast<int64_t>(perm.size()) - 1;
+      const auto at = static_cast<size_t>(std::find(perm.begin(), perm.end(), last) - perm.begin());
+      const bool wide = !static_below(shape_[at], kTile) && !static_below(shape_.back(), kTile);
+      if (at + 1 < perm.size() && wide) return at;
+    }
+    return std::nullopt;
+  }
+
+  // What is costly and read both by a reduction along the row and by something else is computed
+  // once a row and kept: the exponentials of a softmax.
+  std::vector<ir::Value> values_to_keep() const {
+    const size_t inner = frame_.body().grid_dims;
+    std::vector<ir::Value> kept;
+    if (!frame_.group().rows || inner + 1 != shape_.size() || !vector_) return kept;
+    if (shape_.back().is_static() && shape_.back().value() > kLongestKept) return kept;
+    // The only row has a constant index: its reductions stand before the row's loop begins.
+    if (product(Shape(shape_.begin(), shape_.end() - 1)) == Dim(1)) return kept;
+    std::map<ir::Value, std::pair<int, int>, ById> readers;  // reductions, others
+    for (const ir::NodePtr& node : body_nodes()) {
+      // Anything else might ask for an element of another row.
+      const bool same_row = node->op->is(ir::kElementwise) || node->op->is(ir::kReduction) ||
+                            node->op->is(ir::kLeaf) || node->op->name == "broadcast_to";
+      if (!same_row) return {};
+      for (const ir::Value& operand : node->operands) {
+        auto& [reductions, others] = readers[operand];
+        ++(node->op->is(ir::kReduction) ? reductions : others);
+      }
+    }
+    for (const auto& [value, count] : readers) {
+      const bool costly = value.node->op->is(ir::kElementwise) && value.shape() == shape_ &&
+                          element_cost(*value.node) >= kWorthKeeping;
+      if (costly && count.first > 0 && count.first + count.second > 1) kept.push_back(value);
+    }
+    return kept;
+  }
+
+  void keep_row(const ir::Value& value, ops::Index index) {
+    auto found = kept_rows_.find(value);
+    if (found == kept_rows_.end()) {
+      const uint32_t made = b_.add_scratch("row", value.dtype(), shape_.back());
+      found = kept_rows_.emplace(value, made).first;
+    }
+    const uint32_t buffer = found->second;
+    kir::LoopSpec spec;
+    spec.vector = true;
+    spec.multiple = std::max<int64_t>(1, shape_.back().known_divisor());
+    b_.loop(b_.i64(0), b_.dim(shape_.back()), spec, [&](Val i) {
+      index.push_back(i);
+      b_.store(buffer, i, frame_.context().element(value, index));
+      index.pop_back();
+    });
+    kir::Builder& b = b_;
+    frame_.context().set_element(
+        value, [&b, buffer](std::span<const Val> at) { return b.load(buffer, at.back()); });
+  }
+
+  // Squares of the dimension that a transposed operand has last and of the roots' own last one: the
+  // lines that a row of a tile touches are read again by the next row.
+  void tiles(size_t across) {
+    const Dim& height = shape_[across];
+    const Dim& width = shape_.back();
+    Shape outer(shape_.begin(), shape_.end() - 1);
+    outer.erase(outer.begin() + static_cast<ptrdiff_t>(across));
+    const Dim down = floor_div(height + Dim(kTile - 1), Dim(kTile));
+    const Dim along = floor_div(width + Dim(kTile - 1), Dim(kTile));
+    frame_.grid_loop(product(outer) * down * along, false, [&](Val g) {
+      Val column = b_.index_rem(g, along);
+      Val rest = b_.index_div(g, along);
+      Val row = b_.index_rem(rest, down);
+      ops::Index index = ops::unflatten_index(b_, outer, b_.index_div(rest, down));
+      index.insert(index.begin() + static_cast<ptrdiff_t>(across), nullptr);
+      tile_side(row, height, false, [&](Val i) {
+        index[across] = i;
+        tile_side(column, width, true, [&](Val j) {
+          index.push_back(j);
+          frame_.store_roots(index);
+          index.pop_back();
+        });
+      });
+    });
+  }
+
+  void tile_side(Val tile, const Dim& length, bool vector, const std::function<void(Val)>& body) {
+    Val first = b_.mul(tile, b_.i64(kTile));
+    Val last = b_.binary(kir::Op::kSMin, b_.add(first, b_.i64(kTile)), b_.dim(length));
+    kir::LoopSpec spec;
+    spec.vector = vector;
+    b_.loop(first, last, spec, [&](Val i) {
+      b_.set_bound(i, length);
+      body(i);
     });
   }
 
@@ -110,6 +231,7 @@ class Nest {
   kir::Builder& b_;
   const Shape& shape_;
   bool vector_ = true;
+  std::map<ir::Value, uint32_t, ById> kept_rows_;
 };
 
 }  // namespace

@@ -38,13 +38,27 @@ Value reduce(const ir::Node& like, const Value& x, std::vector<int64_t> axes, bo
                   like.location);
 }
 
+// `size` elements from `first` along an axis. Both are inside: nothing is clamped, so that sizes
+// stay the expressions that they are.
+Value part_of(const ir::Node& like, const Value& x, int64_t axis, const Dim& first,
+              const Dim& size) {
+  Shape starts(x.shape().size(), Dim(0));
+  Shape sizes = x.shape();
+  starts[static_cast<size_t>(axis)] = first;
+  sizes[static_cast<size_t>(axis)] = size;
+  return ir::make(
+      op::slice, {x},
+      {{"start", starts}, {"size", sizes}, {"step", std::vector<int64_t>(x.shape().size(), 1)}},
+      like.location);
+}
+
 // Reduces one axis of many elements in kPieces equal parts and a rest.
 Value reduce_long_axis(const ir::Node& node, const Value& x, int64_t axis) {
   const Dim length = x.shape()[static_cast<size_t>(axis)];
   const Dim part = floor_div(length, Dim(kPieces));
   const Dim even = part * Dim(kPieces);
   const bool rest = !(even == length);
-  Value head = rest ? ops::slice_axis(x, axis, {Dim(0), even}, node.location) : x;
+  Value head = rest ? part_of(node, x, axis, Dim(0), even) : x;
   Shape split = head.shape();
   split[static_cast<size_t>(axis)] = Dim(kPieces);
   split.insert(split.begin() + static_cast<ptrdiff_t>(axis) + 1, part);
@@ -55,7 +69,7 @@ Value reduce_long_axis(const ir::Node& node, const Value& x, int64_t axis) {
     // empty.
     Dim from = even;
     if (no_neutral) from = dim_max(length - Dim(kPieces), Dim(0));
-    Value tail = ops::slice_axis(x, axis, {from, length}, node.location);
+    Value tail = part_of(node, x, axis, from, length - from);
     tail = reduce(node, tail, {axis}, true);
     pieces = ops::concatenate({pieces, tail}, axis, node.location);
   }

@@ -39,7 +39,7 @@ class Generator {
     sizes_ = {{"n", pick({0, 1, 2, 3, 5, 17, 33})}, {"m", pick({1, 2, 4, 7, 20})}};
     const int params = between(1, 4);
     for (int i = 0; i < params; ++i) add_parameter(i);
-    const int steps = between(2, 14);
+    const int steps = between(2, chance(20) ? 40 : 14);
     for (int i = 0; i < steps; ++i) grow();
     return finish();
   }
@@ -56,7 +56,13 @@ class Generator {
   const T& any_of(const std::vector<T>& from) {
     return from[static_cast<size_t>(between(0, static_cast<int>(from.size()) - 1))];
   }
-  const Known& any() { return any_of(values_); }
+  // Mostly something recent, so that chains grow.
+  const Known& any() {
+    if (values_.size() > 4 && chance(50)) {
+      return values_[values_.size() - 1 - static_cast<size_t>(between(0, 3))];
+    }
+    return any_of(values_);
+  }
 
   Dim random_dim() {
     if (chance(20)) return Dim("n");
