@@ -509,7 +509,15 @@ class Fuser {
     add_member(group, value.node);
     connect(group, value, uses);
     note_elementwise(value, uses);
-    expand(*value.node, value.index, identity(group));
+    const Use whole = identity(group);
+    expand(*value.node, value.index, whole);
+    // The group itself computes the value again where it reads it at another place.
+    for (const Use& use : uses) {
+      const bool inside = find(use.group) == group && !use.memory;
+      if (inside && (use.index != whole.index || use.loops != whole.loops)) {
+        expand(*value.node, value.index, use);
+      }
+    }
   }
 
   int joinable(const ir::Value& value, const std::vector<Use>& uses) const {
