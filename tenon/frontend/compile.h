@@ -48,6 +48,10 @@ class CompiledCallable {
   }
   // Gives the external constants: all of them, checked.
   void bind(const Weights& weights) { executable_->bind(weights); }
+  // Writes an artifact, the program as one file (executable.h).
+  void save(const std::string& path, const std::vector<std::string>& levels = kSavedLevels) const {
+    executable_->save(path, levels);
+  }
   const std::vector<ExternalSlot>& weights() const { return executable_->weights(); }
   const program::Signature& signature() const { return executable_->staged().signature; }
   const ir::GraphPtr& graph() const { return executable_->staged().graph; }

@@ -7,6 +7,7 @@
 #include "tenon/frontend/engine.h"
 #include "tenon/frontend/layer.h"
 #include "tenon/ir/op_def.h"
+#include "tenon/program/artifact.h"
 
 namespace tenon {
 namespace {
@@ -187,6 +188,15 @@ std::string Executable::str() const {
   if (impl_->slots.empty()) return text;
   return text + fmt::format(", {} weights {}", impl_->slots.size(),
                             impl_->complete ? "bound" : "not bound");
+}
+
+void Executable::save(const std::string& path, const std::vector<std::string>& levels) const {
+  compiler::Options options;
+  options.levels = levels;
+  compiler::Compiled compiled = compiler::compile(staged().graph, options);
+  const program::ProgramData data{staged().signature, staged().graph, std::move(compiled.module),
+                                  std::move(compiled.graphs)};
+  program::save_artifact(path, {&data, 1});
 }
 
 std::string Executable::explain() const { return str() + "\n" + impl_->engine->explain(); }

@@ -38,6 +38,9 @@ std::vector<ExternalSlot> external_slots(const ir::GraphPtr& graph);
 void check_weights(const std::string& program, const std::vector<ExternalSlot>& slots,
                    const Weights& weights);
 
+// Levels of machine code that save() writes when none are named; "aarch64" is there to be added.
+inline const std::vector<std::string> kSavedLevels = {"x86-64-v4", "x86-64-v3", "x86-64"};
+
 // The leaves of a call, and the tensors among them; reused between calls.
 struct CallLeaves {
   program::Leaves leaves;
@@ -72,6 +75,10 @@ class Executable {
   void bind(const Weights& weights);
   const std::vector<ExternalSlot>& weights() const;
   const Staged& staged() const;
+  // Writes an artifact that a process without the compiler loads (tenon/runtime.h). Needs no weights
+  // and no call: weights stay external, bound by name at load. Raises IoError and what compiling
+  // raises.
+  void save(const std::string& path, const std::vector<std::string>& levels = kSavedLevels) const;
   const std::string& name() const { return staged().signature.function; }
   // name, signature, whether its weights are bound.
   std::string str() const;

@@ -1,0 +1,200 @@
+// Saving compiled functions: what is loaded gives the answers of what was saved.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tenon/base/error.h"
+#include "tenon/base/mmap.h"
+#include "tenon/frontend/compile.h"
+#include "tenon/frontend/functions.h"
+#include "tenon/ir/text.h"
+#include "tenon/program/program.h"
+
+namespace save_test {
+
+struct Params {
+  tenon::Tensor b, w;
+};
+TENON_STRUCT(Params, b, w)
+
+}  // namespace save_test
+
+namespace tenon {
+namespace {
+
+using program::Artifact;
+using program::Program;
+using runtime::Array;
+using save_test::Params;
+
+std::string path_of(const std::string& name) {
+  return (std::filesystem::path(::testing::TempDir()) / name).string();
+}
+
+std::vector<std::byte> read(const std::string& path) {
+  auto file = MappedFile::open(path);
+  return {file->bytes().begin(), file->bytes().end()};
+}
+
+void write_plain(const std::string& path, std::span<const std::byte> bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return std::string(error_kind_name(e.kind())) + ": " + e.what();
+  }
+  return "nothing was raised";
+}
+
+auto step_program() {
+  auto fn = [](const Tensor& x, const Params& p, float gain) {
+    return matmul(x, p.w) * gain + p.b;
+  };
+  CompileOptions options;
+  options.name = "step";
+  options.argument_names = {"x", "p", "gain"};
+  return compile(fn, options)(TensorLayout(f32, {"batch", 8}),
+                              Params{TensorLayout(f32, {4}), TensorLayout(f32, {8, 4})}, 2.0f);
+}
+
+std::string saved_step(const std::string& name = "step.tenon") {
+  const std::string path = path_of(name);
+  step_program().save(path);
+  return path;
+}
+
+Array ramp(std::vector<int64_t> dims, float scale) {
+  Literal values(DType::kF32, std::move(dims));
+  for (int64_t i = 0; i < values.count(); ++i) {
+    values.set_double(i, scale * static_cast<float>(i % 17 - 8));
+  }
+  return Array::from_literal(values);
+}
+
+void expect_same(const std::vector<Array>& a, const std::vector<Array>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].to_literal().same(b[i].to_literal())) << i;
+}
+
+void expect_close(const Array& a, const Array& b) {
+  const Literal x = a.to_literal(), y = b.to_literal();
+  ASSERT_EQ(x.dims(), y.dims());
+  for (int64_t i = 0; i < x.count(); ++i) {
+    EXPECT_NEAR(x.get_double(i), y.get_double(i), 1e-5) << i;
+  }
+}
+
+TEST(Save, RoundTrip) {
+  const auto compiled = step_program();
+  const std::string path = path_of("round.tenon");
+  compiled.save(path);
+  const Program loaded = Program::load(path);
+  EXPECT_NE(loaded.level(), "interpreter");
+  EXPECT_EQ(loaded.signature().str(), compiled.signature().str());
+  const ir::PrintOptions all{.generic = false, .locations = true, .full_constants = true};
+  EXPECT_EQ(ir::print(loaded.artifact().graph(0), all), ir::print(compiled.graph(), all));
+  for (int64_t batch : {0, 1, 3, 40}) {
+    const std::vector<Array> arguments = {ramp({batch, 8}, 0.5f), ramp({4}, 1.f),
+                                          ramp({8, 4}, 0.25f)};
+    expect_same(loaded.execute_raw(arguments), compiled.execute_raw(arguments));
+  }
+}
+
+TEST(Save, EqualProgramsGiveEqualFiles) {
+  EXPECT_EQ(read(saved_step("a.tenon")), read(saved_step("b.tenon")));
+}
+
+TEST(Save, LoadedCallsAreChecked) {
+  const Program loaded = Program::load(saved_step());
+  const std::vector<Array> turned = {ramp({3, 8}, 1), ramp({4}, 1), ramp({4, 8}, 1)};
+  EXPECT_NE(message_of([&] { loaded.execute_raw(turned); })
+                .find("ShapeError: step: argument p.w: expected f32[8, 4], got f32[4, 8]"),
+            std::string::npos);
+}
+
+TEST(Save, DataOnlyGivesTheSame) {
+  const std::string path = saved_step();
+  const Program code = Program::load(path);
+  const Program data = Program::load(path, {.data_only = true});
+  EXPECT_EQ(data.level(), "interpreter");
+  for (int64_t batch : {0, 1, 5}) {
+    const std::vector<Array> arguments = {ramp({batch, 8}, 0.5f), ramp({4}, 1),
+                                          ramp({8, 4}, 0.25f)};
+    expect_close(data.execute_raw(arguments)[0], code.execute_raw(arguments)[0]);
+  }
+}
+
+TEST(Save, WithoutFittingCodeTheGraphRuns) {
+  const std::string path = path_of("foreign.tenon");
+  step_program().save(path, {"aarch64"});
+  const bool arm = runtime::Executor::fits(*Artifact::open(path)->module(0));
+  const Program loaded = Program::load(path);
+  EXPECT_EQ(loaded.level(), arm ? "aarch64" : "interpreter");
+  const std::vector<Array> arguments = {ramp({5, 8}, 0.5f), ramp({4}, 1), ramp({8, 4}, 0.25f)};
+  expect_close(loaded.execute_raw(arguments)[0],
+               Program::load(saved_step()).execute_raw(arguments)[0]);
+  if (!arm) {
+    EXPECT_NE(message_of([&] { Program::load(path, {.require_code = true}); }).find("cpu_level"),
+              std::string::npos);
+  }
+}
+
+// A small file: one level of code.
+std::vector<std::byte> small_file() {
+  const std::string path = path_of("small.tenon");
+  step_program().save(path, {"x86-64"});
+  return read(path);
+}
+
+// Every byte of the file is covered by a digest or an explicit check.
+TEST(SavedFile, EveryFlippedByteIsRefused) {
+  const std::vector<std::byte> file = small_file();
+  const std::string path = path_of("damaged.tenon");
+  for (size_t i = 0; i < file.size(); ++i) {
+    std::vector<std::byte> damaged = file;
+    damaged[i] ^= std::byte{static_cast<uint8_t>(1u << (i % 8))};
+    write_plain(path, damaged);
+    const std::string text = message_of([&] { Program::load(path); });
+    ASSERT_TRUE(text.starts_with("FormatError: " + path + ": ")) << "byte " << i << ": " << text;
+  }
+}
+
+TEST(SavedFile, EveryTruncationIsRefused) {
+  const std::vector<std::byte> file = small_file();
+  const std::string path = path_of("short.tenon");
+  for (size_t n = 0; n < file.size(); ++n) {
+    write_plain(path, std::span(file).first(n));
+    const std::string text = message_of([&] { Artifact::open(path); });
+    ASSERT_TRUE(text.starts_with("FormatError: " + path + ": ")) << n << ": " << text;
+  }
+  std::vector<std::byte> longer = file;
+  longer.push_back(std::byte{0});
+  write_plain(path, longer);
+  EXPECT_TRUE(message_of([&] { Artifact::open(path); }).starts_with("FormatError: "));
+}
+
+TEST(SavedFile, DamagedSectionsAreNamed) {
+  const std::string good = saved_step();
+  const std::vector<std::byte> file = read(good);
+  const std::string path = path_of("section.tenon");
+  const auto artifact = Artifact::open(good);
+  for (const program::SectionInfo& section : artifact->sections()) {
+    if (section.bytes == 0) continue;
+    std::vector<std::byte> damaged = file;
+    damaged[section.offset] ^= std::byte{1};
+    write_plain(path, damaged);
+    const std::string text = message_of([&] { Artifact::open(path); });
+    EXPECT_NE(text.find(": section " + section.name + " has digest "), std::string::npos) << text;
+    EXPECT_NE(text.find("… (file damaged)"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tenon
