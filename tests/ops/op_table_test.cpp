@@ -46,8 +46,9 @@ void put_special(Literal& x, int64_t i) {
   if (is_float(x.dtype())) x.set_double(i, floats[i / 3 % 7]);
   if (!is_integer(x.dtype())) return;
   const int width = static_cast<int>(size_of(x.dtype())) * 8;
-  const int64_t integers[] = {0, -1, int64_t{1} << (width - 1),
-                              (int64_t{1} << (width - 2)) * 2 - 1};
+  const auto lowest = static_cast<int64_t>(uint64_t{1} << (width - 1));
+  const auto highest = static_cast<int64_t>(~uint64_t{0} >> (65 - width));
+  const int64_t integers[] = {0, -1, lowest, highest};
   x.set_int(i, integers[i / 3 % 4]);
 }
 
