@@ -137,7 +137,17 @@ class Checker {
       slot(step.arguments[i]);
       if (written_[step.program][i]) writes(step.arguments[i]);
     }
-    for (SlotId id : step.results) writes(id);
+    for (size_t i = 0; i < step.results.size(); ++i) {
+      slot(step.results[i]);
+      if (!passed_through(step, callee, i)) writes(step.results[i]);
+    }
+  }
+
+  // Whether result `i` is the memory of an argument of the call already: nothing is copied.
+  bool passed_through(const abi::CallStep& step, const Program& callee, size_t i) const {
+    const Slot& root = callee.slots[root_slot(callee, static_cast<SlotId>(callee.arguments + i))];
+    return root.kind == Slot::Kind::kArgument &&
+           root_slot(*at_, step.arguments[root.ref]) == root_slot(*at_, step.results[i]);
   }
 
   void check(const abi::CopyStep& step, size_t) {
