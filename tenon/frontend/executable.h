@@ -75,9 +75,9 @@ class Executable {
   void bind(const Weights& weights);
   const std::vector<ExternalSlot>& weights() const;
   const Staged& staged() const;
-  // Writes an artifact that a process without the compiler loads (tenon/runtime.h). Needs no weights
-  // and no call: weights stay external, bound by name at load. Raises IoError and what compiling
-  // raises.
+  // Writes an artifact that a process without the compiler loads (tenon/runtime.h). Needs no
+  // weights and no call: weights stay external, bound by name at load. Raises IoError and what
+  // compiling raises.
   void save(const std::string& path, const std::vector<std::string>& levels = kSavedLevels) const;
   const std::string& name() const { return staged().signature.function; }
   // name, signature, whether its weights are bound.

@@ -114,8 +114,9 @@ TEST(Save, EqualProgramsGiveEqualFiles) {
 TEST(Save, LoadedCallsAreChecked) {
   const Program loaded = Program::load(saved_step());
   const std::vector<Array> turned = {ramp({3, 8}, 1), ramp({4}, 1), ramp({4, 8}, 1)};
-  EXPECT_NE(message_of([&] { loaded.execute_raw(turned); })
-                .find("ShapeError: step: argument p.w: expected f32[8, 4], got f32[4, 8]"),
+  EXPECT_NE(message_of([&] {
+              loaded.execute_raw(turned);
+            }).find("ShapeError: step: argument p.w: expected f32[8, 4], got f32[4, 8]"),
             std::string::npos);
 }
 
