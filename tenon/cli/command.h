@@ -12,6 +12,7 @@ namespace tenon::cli {
 void add_run(CLI::App& app);
 void add_tokenize(CLI::App& app);  // tokenize and detokenize
 void add_ir(CLI::App& app);
+void add_inspect(CLI::App& app);
 void add_doctor(CLI::App& app);
 
 // A subcommand with its one example in --help.

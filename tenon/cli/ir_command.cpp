@@ -12,12 +12,14 @@
 #include "tenon/kir/kernel.h"
 #include "tenon/ops/registry.h"
 #include "tenon/passes/pipeline.h"
+#include "tenon/program/artifact.h"
 
 namespace tenon::cli {
 namespace {
 
 struct IrOptions {
   std::string path;
+  std::string program;
   std::string after;
   std::vector<std::string> skip;
   bool generic = false;
@@ -29,7 +31,11 @@ struct IrOptions {
 
 constexpr const char* kLower = "lower";
 
-ir::GraphPtr read_graph(const std::string& path) {
+ir::GraphPtr read_graph(const std::string& path, const std::string& program) {
+  if (program::is_artifact(path)) {
+    const auto artifact = program::Artifact::open(path);
+    return artifact->graph(artifact->find(program));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw IoError(path + ": cannot open");
   std::stringstream text;
@@ -71,7 +77,7 @@ void run_ir(const IrOptions& options) {
     throw ValueError("ir: no file given", {.hint = "tenon ir FILE.ir|FILE.tenon"});
   }
   ops::register_all();
-  ir::GraphPtr graph = read_graph(options.path);
+  ir::GraphPtr graph = read_graph(options.path, options.program);
   passes::Options pipeline;
   pipeline.skip = options.skip;
   for (const std::string& name : options.skip) check_pass(name);
@@ -103,6 +109,7 @@ void add_ir(CLI::App& app) {
   CLI::App* command = add_command(app, "ir", "Prints a graph after any pass of the compiler",
                                   "tenon ir step.tenon --after lower");
   command->add_option("FILE", options->path, "a graph's text (.ir) or an artifact (.tenon)");
+  command->add_option("--program", options->program, "which program of an artifact that has many");
   command->add_option("--after", options->after, "stop after this pass (lower: print kernels)");
   command->add_option("--skip", options->skip, "leave this pass out (repeatable)");
   command->add_flag("--generic", options->generic, "the form that mlir-opt reads");

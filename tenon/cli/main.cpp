@@ -26,6 +26,7 @@ constexpr const char* kTasks = R"(tenon: functions over tensors into programs
     tenon detokenize --model-path F.gguf               arrays of ids to JSON strings
 
   look inside
+    tenon inspect FILE                                 an artifact or GGUF file: what it holds
     tenon ir FILE [--after PASS]                       a graph after any pass, kernels after `lower`
 
   this machine
@@ -40,6 +41,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   add_run(app);
   add_tokenize(app);
+  add_inspect(app);
   add_ir(app);
   add_doctor(app);
   try {

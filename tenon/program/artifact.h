@@ -30,6 +30,9 @@ struct SaveOptions {
 void save_artifact(const std::string& path, std::span<const ProgramData> programs,
                    const SaveOptions& options = {});
 
+// True when the file begins as an artifact does. Raises IoError when it cannot be read.
+bool is_artifact(const std::string& path);
+
 // A weight that is bound by name: constant_external.
 struct Weight {
   std::string name;

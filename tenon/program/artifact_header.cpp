@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "tenon/base/error.h"
+#include "tenon/program/artifact.h"
 
 namespace tenon::program {
 namespace {
@@ -39,6 +41,15 @@ std::array<std::byte, kHeaderBytes> write_header(const Header& header) {
   Digest digest = hash_bytes(std::span(bytes).first(kHeaderDigest));
   std::memcpy(bytes.data() + kHeaderDigest, digest.data(), digest.size());
   return bytes;
+}
+
+bool is_artifact(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw IoError(path + ": cannot open");
+  std::array<char, kMagic.size()> begin{};
+  file.read(begin.data(), begin.size());
+  return file.gcount() == static_cast<std::streamsize>(begin.size()) &&
+         std::memcmp(begin.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
 Header read_header(const std::string& path, std::span<const std::byte> file) {
