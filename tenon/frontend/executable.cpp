@@ -190,19 +190,32 @@ std::string Executable::str() const {
                             impl_->complete ? "bound" : "not bound");
 }
 
-void Executable::save(const std::string& path, const std::vector<std::string>& levels) const {
+namespace {
+
+program::ProgramData program_data(const Staged& staged, const std::vector<std::string>& levels) {
   compiler::Options options;
   options.levels = levels;
-  compiler::Compiled compiled = compiler::compile(staged().graph, options);
-  const program::ProgramData data{staged().signature, staged().graph, std::move(compiled.module),
-                                  std::move(compiled.graphs)};
+  compiler::Compiled compiled = compiler::compile(staged.graph, options);
+  return {staged.signature, staged.graph, std::move(compiled.module), std::move(compiled.graphs)};
+}
+
+}  // namespace
+
+void Executable::save(const std::string& path, const std::vector<std::string>& levels) const {
+  const program::ProgramData data = program_data(staged(), levels);
   program::save_artifact(path, {&data, 1});
+}
+
+void save(const std::string& path, const std::vector<std::shared_ptr<const Executable>>& programs,
+          const std::vector<std::string>& levels) {
+  std::vector<program::ProgramData> all;
+  for (const auto& program : programs) all.push_back(program_data(program->staged(), levels));
+  program::save_artifact(path, all);
 }
 
 std::string Executable::explain() const { return str() + "\n" + impl_->engine->explain(); }
 
-// --- compiling switched off
-// ---------------------------------------------------------------------------
+// --- compiling switched off ----------------------------------------------------------------------
 
 namespace {
 thread_local int disabled_scopes = 0;

@@ -91,8 +91,12 @@ class Executable {
   std::unique_ptr<Impl> impl_;
 };
 
-// --- compiling switched off
-// -------------------------------------------------------------------------
+// Several programs in one file; constants that they share enter it once. ValueError for two of one
+// name.
+void save(const std::string& path, const std::vector<std::shared_ptr<const Executable>>& programs,
+          const std::vector<std::string>& levels = kSavedLevels);
+
+// --- compiling switched off ----------------------------------------------------------------------
 
 // True when TENON_DISABLE_COMPILE was set (and not 0) at its first use, or while a scope stands on
 // this thread: compiled functions then call the function itself on eager tensors.

@@ -43,8 +43,7 @@ std::string made_at(const ir::Value& value) {
 
 }  // namespace
 
-// --- states
-// -----------------------------------------------------------------------------------------
+// --- states --------------------------------------------------------------------------------------
 
 ir::TensorType TensorState::type() const {
   if (layout != nullptr) return {layout->dtype(), layout->shape()};
@@ -62,8 +61,7 @@ ir::Value TensorState::now() {
   return value;
 }
 
-// --- traces
-// -----------------------------------------------------------------------------------------
+// --- traces --------------------------------------------------------------------------------------
 
 Trace::Scope::Scope(std::string name, Kind kind)
     : trace_(std::make_shared<Trace>(std::move(name), kind, current_trace)) {
@@ -159,8 +157,7 @@ Trace& Trace::program() {
 
 std::string current_trace_name() { return current_trace == nullptr ? "" : current_trace->name(); }
 
-// --- operands
-// ---------------------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 ir::Value resolve(const Tensor& tensor, std::string_view op, Here at) {
   if (!tensor.defined()) {
