@@ -56,32 +56,20 @@ std::string shown(std::string_view text) {
 std::string value_text(const formats::GgufValue& value) {
   using formats::GgufType;
   switch (value.type) {
-    case GgufType::kU8:
-      return number<uint8_t>(value.bytes);
-    case GgufType::kI8:
-      return number<int8_t>(value.bytes);
-    case GgufType::kU16:
-      return number<uint16_t>(value.bytes);
-    case GgufType::kI16:
-      return number<int16_t>(value.bytes);
-    case GgufType::kU32:
-      return number<uint32_t>(value.bytes);
-    case GgufType::kI32:
-      return number<int32_t>(value.bytes);
-    case GgufType::kF32:
-      return number<float>(value.bytes);
-    case GgufType::kBool:
-      return number<bool>(value.bytes);
-    case GgufType::kU64:
-      return number<uint64_t>(value.bytes);
-    case GgufType::kI64:
-      return number<int64_t>(value.bytes);
-    case GgufType::kF64:
-      return number<double>(value.bytes);
+    case GgufType::kU8: return number<uint8_t>(value.bytes);
+    case GgufType::kI8: return number<int8_t>(value.bytes);
+    case GgufType::kU16: return number<uint16_t>(value.bytes);
+    case GgufType::kI16: return number<int16_t>(value.bytes);
+    case GgufType::kU32: return number<uint32_t>(value.bytes);
+    case GgufType::kI32: return number<int32_t>(value.bytes);
+    case GgufType::kF32: return number<float>(value.bytes);
+    case GgufType::kBool: return number<bool>(value.bytes);
+    case GgufType::kU64: return number<uint64_t>(value.bytes);
+    case GgufType::kI64: return number<int64_t>(value.bytes);
+    case GgufType::kF64: return number<double>(value.bytes);
     case GgufType::kString:
       return shown({reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size()});
-    case GgufType::kArray:
-      break;
+    case GgufType::kArray: break;
   }
   return value.type_text();
 }

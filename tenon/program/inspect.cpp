@@ -14,8 +14,8 @@ std::string line(std::string_view head, const std::string& text) {
 
 std::string guards_text(const std::vector<Guard>& guards, bool list) {
   std::string counts;
-  for (Guard::Kind kind : {Guard::Kind::kStructure, Guard::Kind::kStatic, Guard::Kind::kDtype,
-                           Guard::Kind::kShape}) {
+  for (Guard::Kind kind :
+       {Guard::Kind::kStructure, Guard::Kind::kStatic, Guard::Kind::kDtype, Guard::Kind::kShape}) {
     const auto n = std::count_if(guards.begin(), guards.end(),
                                  [kind](const Guard& guard) { return guard.kind == kind; });
     if (n > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", name(kind), n);
@@ -51,10 +51,9 @@ std::string code_text(const std::vector<CodeInfo>& code) {
 }
 
 std::string weights_text(const std::vector<Weight>& weights, uint64_t inside, bool list) {
-  std::string text =
-      line("weights", fmt::format("{} inside, {} external",
-                                  inside == 0 ? "none" : bytes_text(inside),
-                                  weights.empty() ? "none" : fmt::format("{}", weights.size())));
+  std::string text = line(
+      "weights", fmt::format("{} inside, {} external", inside == 0 ? "none" : bytes_text(inside),
+                             weights.empty() ? "none" : fmt::format("{}", weights.size())));
   if (!list) return text;
   for (const Weight& weight : weights) {
     text += fmt::format("  {:<40}{}{}\n", weight.name, name(weight.dtype), str(weight.shape));
@@ -85,12 +84,12 @@ std::string inspect_text(const Artifact& artifact, bool guards) {
     text += line("signature", program.signature.str());
     text += guards_text(program.signature.guards(), guards);
     text += weights_text(program.weights, inside, guards);
-    text += line("graph", fmt::format("{} operations, {}", program.nodes,
-                                      bytes_text(program.graph_bytes)));
+    text += line("graph",
+                 fmt::format("{} operations, {}", program.nodes, bytes_text(program.graph_bytes)));
     text += code_text(program.code);
   }
-  text += line("digests",
-               fmt::format("all {} sections right (blake3)", artifact.sections().size()));
+  text +=
+      line("digests", fmt::format("all {} sections right (blake3)", artifact.sections().size()));
   return text;
 }
 

@@ -151,12 +151,14 @@ TEST(Save, WithoutFittingCodeTheGraphRuns) {
 TEST(Save, InspectTells) {
   const auto artifact = Artifact::open(saved_step());
   const std::string text = program::inspect_text(*artifact);
-  EXPECT_TRUE(text.starts_with("step.tenon            Tenon artifact, format 1, written by tenon "));
-  EXPECT_NE(text.find("\nsignature             (x: f32[\"batch\", 8], p: {b: f32[4], w: f32[8, 4]}, "
-                      "gain = 2.0) → f32[\"batch\", 4]\n"
-                      "guards                8: structure 1, static 1, dtype 3, shape 3        "
-                      "(--guards lists them)\n"),
-            std::string::npos)
+  EXPECT_TRUE(
+      text.starts_with("step.tenon            Tenon artifact, format 1, written by tenon "));
+  EXPECT_NE(
+      text.find("\nsignature             (x: f32[\"batch\", 8], p: {b: f32[4], w: f32[8, 4]}, "
+                "gain = 2.0) → f32[\"batch\", 4]\n"
+                "guards                8: structure 1, static 1, dtype 3, shape 3        "
+                "(--guards lists them)\n"),
+      std::string::npos)
       << text;
   EXPECT_NE(text.find("\ncode                  x86-64-v4 (avx512)"), std::string::npos) << text;
   EXPECT_NE(text.find("sections right (blake3)\n"), std::string::npos) << text;

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "tenon/frontend/functions.h"
-#include "tenon/frontend/nn.h"
 #include "tenon/frontend/layer.h"
+#include "tenon/frontend/nn.h"
 #include "tenon/frontend/subgraph.h"
 
 namespace tenon::pipelines {
