@@ -1,11 +1,15 @@
 // Saving compiled functions: what is loaded gives the answers of what was saved.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "tenon/base/error.h"
 #include "tenon/base/mmap.h"
+#include "tenon/compiler/compile.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/ir/text.h"
@@ -213,6 +217,67 @@ TEST(SavedFile, DamagedSectionsAreNamed) {
     const std::string text = message_of([&] { Artifact::open(path); });
     EXPECT_NE(text.find(": section " + section.name + " has digest "), std::string::npos) << text;
     EXPECT_NE(text.find("… (file damaged)"), std::string::npos) << text;
+  }
+}
+
+// A process of the run-time alone, without tools on its path, loads and runs the program and
+// writes no file.
+TEST(Save, LoadsWithoutAToolchain) {
+  namespace fs = std::filesystem;
+  const std::string path = saved_step("probe.tenon");
+  const fs::path home = path_of("empty_home");
+  fs::remove_all(home);
+  fs::create_directory(home);
+  const std::string cache = "XDG_CACHE_HOME=" + home.string(), folder = "HOME=" + home.string();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const char* arguments[] = {TENON_LOAD_PROBE, path.c_str(), nullptr};
+    const char* environment[] = {"PATH=", folder.c_str(), cache.c_str(), nullptr};
+    if (chdir(home.c_str()) != 0) _exit(3);
+    execve(TENON_LOAD_PROBE, const_cast<char**>(arguments), const_cast<char**>(environment));
+    _exit(4);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(fs::is_empty(home));
+}
+
+// A process killed while it saves leaves the old file or the new one.
+TEST(Save, KilledSavesLeaveAWholeFile) {
+  const auto compiled = step_program();
+  compiler::Options options;
+  options.levels = {"x86-64"};
+  compiler::Compiled old_code = compiler::compile(compiled.graph(), options);
+  const program::ProgramData with_code{compiled.signature(), compiled.graph(), old_code.module,
+                                       old_code.graphs};
+  const program::ProgramData graph_only{compiled.signature(), compiled.graph(), nullptr, {}};
+  const std::string path = path_of("killed.tenon");
+  program::save_artifact(path, {&with_code, 1});
+  const std::vector<std::byte> first = read(path);
+  program::save_artifact(path, {&graph_only, 1});
+  const std::vector<std::byte> second = read(path);
+  ASSERT_NE(first, second);
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (;;) {
+        program::save_artifact(path, {&with_code, 1});
+        program::save_artifact(path, {&graph_only, 1});
+      }
+    }
+    usleep(2000 + 700 * static_cast<useconds_t>(round));
+    kill(child, SIGKILL);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    const std::vector<std::byte> found = read(path);
+    EXPECT_TRUE(found == first || found == second) << round;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(::testing::TempDir())) {
+    if (entry.path().filename().string().starts_with("killed.tenon.tmp")) {
+      std::filesystem::remove(entry.path());
+    }
   }
 }
 
