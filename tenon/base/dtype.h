@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "tenon/base/api.h"
+
 namespace tenon {
 
 enum class DType : uint8_t {
@@ -44,11 +46,11 @@ inline constexpr DType f64 = DType::kF64;
 inline constexpr DType c64 = DType::kC64;
 
 // "bool", "i8", …, "bf16", "f32", "c64".
-std::string_view name(DType dtype);
+TENON_API std::string_view name(DType dtype);
 // The inverse of name(), taking NumPy's spellings too ("float32", "int64"); nullopt if unknown.
-std::optional<DType> dtype_from_name(std::string_view name);
+TENON_API std::optional<DType> dtype_from_name(std::string_view name);
 // Bytes of one element.
-size_t size_of(DType dtype);
+TENON_API size_t size_of(DType dtype);
 
 bool is_float(DType dtype);     // f16, bf16, f32, f64
 bool is_complex(DType dtype);   // c64

@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "tenon/base/api.h"
+
 namespace tenon {
 
 enum class ErrorKind : int {
@@ -31,7 +33,7 @@ enum class ErrorKind : int {
 };
 
 // "ValueError", "ShapeError", … as users spell them.
-std::string_view error_kind_name(ErrorKind kind);
+TENON_API std::string_view error_kind_name(ErrorKind kind);
 
 // Optional parts of an error. Empty members are left out of the text.
 struct ErrorParts {
@@ -41,7 +43,7 @@ struct ErrorParts {
   std::string details = {};   // "a: f32[2, 3]   b: f32[4]": the operands, on a line of their own
 };
 
-class Error : public std::runtime_error {
+class TENON_API Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, std::string message, ErrorParts parts = {});
 
@@ -58,7 +60,7 @@ class Error : public std::runtime_error {
 
 // One class per kind, so that callers can catch by type. `Base` is the class it also is.
 template <ErrorKind K, class Base = Error>
-class ErrorOf : public Base {
+class TENON_API ErrorOf : public Base {
  public:
   explicit ErrorOf(std::string message, ErrorParts parts = {})
       : Base(K, std::move(message), std::move(parts)) {}
@@ -82,11 +84,11 @@ using UnsupportedError = ErrorOf<ErrorKind::kUnsupported>;
 using InternalError = ErrorOf<ErrorKind::kInternal>;
 
 // Throws the class of `kind`: for code that adds to an error, or that carries kinds as data.
-[[noreturn]] void throw_error(ErrorKind kind, std::string message, ErrorParts parts = {});
+[[noreturn]] TENON_API void throw_error(ErrorKind kind, std::string message, ErrorParts parts = {});
 
 // Throws InternalError naming the place when `condition` does not hold: for invariants that only a
 // bug in Tenon can break, never for user input.
-void check_internal(bool condition, std::string_view what, const char* file = __builtin_FILE(),
+TENON_API void check_internal(bool condition, std::string_view what, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE());
 
 }  // namespace tenon

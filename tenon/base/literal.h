@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/api.h"
 #include "tenon/base/dtype.h"
 #include "tenon/base/error.h"
 
@@ -72,10 +73,10 @@ class Literal {
 };
 
 // Product of dims; raises ValueError on a negative dimension or overflow.
-int64_t element_count(std::span<const int64_t> dims);
+TENON_API int64_t element_count(std::span<const int64_t> dims);
 // Row-major strides in elements.
 std::vector<int64_t> contiguous_strides(std::span<const int64_t> dims);
 // "f32[4, 2]".
-std::string describe(DType dtype, std::span<const int64_t> dims);
+TENON_API std::string describe(DType dtype, std::span<const int64_t> dims);
 
 }  // namespace tenon

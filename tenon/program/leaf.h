@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/base/api.h"
 #include "tenon/base/dtype.h"
 #include "tenon/runtime/array.h"
 
@@ -24,7 +25,7 @@ namespace tenon::program {
 // three different statics; floats are compared by their bits.
 enum class StaticKind : uint8_t { kNone, kBool, kInt, kUInt, kFloat, kString, kEnum };
 
-struct StaticView {
+struct TENON_API StaticView {
   StaticKind kind = StaticKind::kNone;
   int64_t bits = 0;  // the value; kFloat: the bits of a double; kUInt: above INT64_MAX only
   std::string_view text = {};  // kString: the value; kEnum: the enum type's name
@@ -44,7 +45,7 @@ struct StaticView {
 };
 
 // A static value that owns its text.
-struct StaticValue {
+struct TENON_API StaticValue {
   StaticKind kind = StaticKind::kNone;
   int64_t bits = 0;
   std::string text = {};
@@ -109,7 +110,7 @@ struct Leaves {
 };
 
 // A structure that owns its texts: the part of a signature that does not change.
-class Structure {
+class TENON_API Structure {
  public:
   Structure() = default;
   explicit Structure(const std::vector<Token>& tokens);
@@ -140,9 +141,9 @@ class Structure {
 std::vector<std::string> routes(const std::vector<Token>& tokens,
                                 const std::vector<std::string>& names = {});
 // The route of the value at token `index` (of a key: of the value before it).
-std::string route_of_token(const std::vector<Token>& tokens, size_t index,
+TENON_API std::string route_of_token(const std::vector<Token>& tokens, size_t index,
                            const std::vector<std::string>& names = {});
 // "a list of 3", "Params with 2 fields", "a tensor": for errors.
-std::string describe(const Token& token);
+TENON_API std::string describe(const Token& token);
 
 }  // namespace tenon::program

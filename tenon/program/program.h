@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/api.h"
 #include "tenon/program/artifact.h"
 #include "tenon/program/leaf.h"
 #include "tenon/runtime/array.h"
@@ -24,7 +25,7 @@ struct LoadOptions {
 };
 
 // Thread-safe, but for bind(). Copies share one program.
-class Program {
+class TENON_API Program {
  public:
   // Raises what Artifact::open raises, and what bind() raises for `externals`. Runs the file's
   // machine code unless `data_only`; with none for this CPU the interpreter runs the graph.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/api.h"
 #include "tenon/base/dim.h"
 #include "tenon/program/leaf.h"
 #include "tenon/runtime/executor.h"
@@ -28,11 +29,11 @@ struct Guard {
   std::string expected;  // "f32", "[\"batch\", 64]", "2.0", "(tensor, {b: tensor, w: tensor})"
   std::string label;     // of the constraint: argument_tree, argument_static, argument_dtype, …
 };
-std::string_view name(Guard::Kind kind);
+TENON_API std::string_view name(Guard::Kind kind);
 
 // Arguments and results of a program. The tensors of arguments are the program's inputs in order;
 // the tensors of results its results in order.
-struct Signature {
+struct TENON_API Signature {
   std::string function;            // as errors begin: "step"
   std::vector<std::string> names;  // of positional arguments; may be shorter or empty
   Structure arguments;

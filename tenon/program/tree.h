@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/base/api.h"
 #include "tenon/program/leaf.h"
 #include "tenon/program/record.h"
 
@@ -27,7 +28,7 @@ template <>
 struct IsTensorLeaf<runtime::Array> : std::true_type {};
 
 // The text of an integer key; it lives as long as the process.
-std::string_view key_text(int64_t key);
+TENON_API std::string_view key_text(int64_t key);
 
 // The name of a type as errors show it ("float", "Params"), from the compiler's own spelling.
 template <class T>

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tenon/base/api.h"
 #include "tenon/base/dtype.h"
 #include "tenon/base/literal.h"
 
@@ -16,7 +17,7 @@ struct DLManagedTensor;
 
 namespace tenon::runtime {
 
-class Array {
+class TENON_API Array {
  public:
   Array() = default;  // no memory; valid() is false
   // Uninitialised memory from the allocator (64-byte aligned, reused, huge pages when large).
