@@ -57,6 +57,7 @@ class TensorView {
   TensorView operator[](std::initializer_list<Index> index) const;
   // Writes to the tensor that was indexed: to its handle, or to the buffer that it is.
   const TensorView& operator=(const Operand& value) const;
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): the value is read whole before the write
   const TensorView& operator=(const TensorView& value) const {
     return *this = Operand(value.get());
   }

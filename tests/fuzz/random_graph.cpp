@@ -28,7 +28,6 @@ struct Known {
   size_t rank() const { return value.shape().size(); }
 };
 
-constexpr double kWholeLimit = 1 << 10;
 constexpr double kBoundLimit = 64;
 
 class Generator {
@@ -462,8 +461,7 @@ class Generator {
     if (chance(40)) {
       std::vector<ops::SliceBound> bounds(x.rank());
       bounds[axis] = {Dim(0), Dim(2)};
-      Known part = x;
-      y.value = ops::slice(part.value, bounds);
+      y.value = ops::slice(x.value, bounds);
       y.bound = x.bound;
       y.whole = x.whole;
       y.exact = x.exact;
