@@ -257,11 +257,11 @@ void Parser::readable_op(const OpDef& op, Statement& s) {
     lex_.expect("(");
     s.operands = operands();
     lex_.expect(")");
-    s.attrs = readable_attrs(op);
+    s.attrs = attrs_of(op, &Parser::readable_attr);
     s.attrs.set("callee", std::move(body));
   } else {
     s.operands = operands();
-    s.attrs = readable_attrs(op);
+    s.attrs = attrs_of(op, &Parser::readable_attr);
     if (lex_.accept(":")) s.types = types();
   }
 }

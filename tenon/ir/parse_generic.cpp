@@ -161,7 +161,7 @@ bool Parser::generic_statement(Graph& graph) {
     return true;
   }
   const OpDef& found = op(token, token.text);
-  s.attrs = generic_attrs(found);
+  s.attrs = attrs_of(found, &Parser::generic_attr);
   generic_signature(s);
   s.location = location();
   const std::vector<Value> results = build(found, s);
@@ -169,28 +169,6 @@ bool Parser::generic_statement(Graph& graph) {
     define(s.offset, results.size() == 1 ? s.name : fmt::format("{}#{}", s.name, i), results[i]);
   }
   return true;
-}
-
-Attrs Parser::generic_attrs(const OpDef& op) {
-  Attrs attrs;
-  if (!lex_.accept("{")) return attrs;
-  while (!lex_.accept("}")) {
-    if (!attrs.items().empty()) lex_.expect(",");
-    const Token key = lex_.expect(TokenKind::kName, "an attribute");
-    const AttrSpec* found = nullptr;
-    for (const AttrSpec& spec : op.attrs) {
-      if (spec.name == key.text) found = &spec;
-    }
-    if (found == nullptr) {
-      lex_.fail_at(key.offset, fmt::format("tn.{} has no attribute {}", op.name, key.text));
-    }
-    if (attrs.has(key.text)) {
-      lex_.fail_at(key.offset, fmt::format("the attribute {} is given twice", key.text));
-    }
-    lex_.expect("=");
-    attrs.set(key.text, generic_attr(found->default_value));
-  }
-  return attrs;
 }
 
 Attr Parser::generic_attr(const Attr& like) {

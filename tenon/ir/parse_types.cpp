@@ -213,7 +213,7 @@ LocationPtr Parser::location() {
   return std::make_shared<Location>(std::move(found));
 }
 
-Attrs Parser::readable_attrs(const OpDef& op) {
+Attrs Parser::attrs_of(const OpDef& op, Attr (Parser::*read_value)(const Attr& like)) {
   Attrs attrs;
   if (!lex_.accept("{")) return attrs;
   while (!lex_.accept("}")) {
@@ -230,7 +230,7 @@ Attrs Parser::readable_attrs(const OpDef& op) {
       lex_.fail_at(key.offset, fmt::format("the attribute {} is given twice", key.text));
     }
     lex_.expect("=");
-    attrs.set(key.text, readable_attr(found->default_value));
+    attrs.set(key.text, (this->*read_value)(found->default_value));
   }
   return attrs;
 }

@@ -54,7 +54,6 @@ class Parser {
   void generic_params(Graph& graph);
   bool generic_statement(Graph& graph);
   std::vector<Value> generic_operands();
-  Attrs generic_attrs(const OpDef& op);
   Attr generic_attr(const Attr& like);
   void generic_signature(Statement& s);
   TensorType generic_type(bool* writable);
@@ -71,7 +70,8 @@ class Parser {
   Literal literal_body(const std::vector<Token>& elements, bool splat, size_t offset);
   void read_elements(const std::vector<Token>& elements, Literal& value, bool splat);
   LocationPtr location();
-  Attrs readable_attrs(const OpDef& op);
+  // `read_value` reads one value in the form at hand.
+  Attrs attrs_of(const OpDef& op, Attr (Parser::*read_value)(const Attr& like));
   Attr readable_attr(const Attr& like);
   double number();
 
