@@ -70,6 +70,7 @@ Trace::Scope::Scope(std::string name, Kind kind)
 
 Trace::Scope::~Scope() {
   trace_->open_ = false;
+  trace_->keyed_bodies.clear();  // their tensors hold this trace
   current_trace = trace_->outer_;
 }
 
