@@ -115,8 +115,7 @@ Json call_overhead() {
   return row("call", "us", times);
 }
 
-// --- rows that need a process of their own
-// --------------------------------------------------------
+// --- rows that need a process of their own ---
 
 double child(const std::string& what, const std::string& cache) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");

@@ -88,7 +88,7 @@ using InternalError = ErrorOf<ErrorKind::kInternal>;
 
 // Throws InternalError naming the place when `condition` does not hold: for invariants that only a
 // bug in Tenon can break, never for user input.
-TENON_API void check_internal(bool condition, std::string_view what, const char* file = __builtin_FILE(),
-                    int line = __builtin_LINE());
+TENON_API void check_internal(bool condition, std::string_view what,
+                              const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 }  // namespace tenon

@@ -215,7 +215,7 @@ void save(const std::string& path, const std::vector<std::shared_ptr<const Execu
 
 std::string Executable::explain() const { return str() + "\n" + impl_->engine->explain(); }
 
-// --- compiling switched off ----------------------------------------------------------------------
+// --- compiling switched off ---
 
 namespace {
 thread_local int disabled_scopes = 0;

@@ -96,7 +96,7 @@ class Executable {
 void save(const std::string& path, const std::vector<std::shared_ptr<const Executable>>& programs,
           const std::vector<std::string>& levels = kSavedLevels);
 
-// --- compiling switched off ----------------------------------------------------------------------
+// --- compiling switched off ---
 
 // True when TENON_DISABLE_COMPILE was set (and not 0) at its first use, or while a scope stands on
 // this thread: compiled functions then call the function itself on eager tensors.

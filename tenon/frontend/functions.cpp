@@ -64,7 +64,7 @@ Tensor cast(const Operand& x, DType dtype) {
 }
 Tensor Tensor::cast(DType dtype, Here at) const { return tenon::cast(Operand(*this, at), dtype); }
 
-// --- without operands ----------------------------------------------------------------------------
+// --- without operands ---
 
 namespace {
 
@@ -136,7 +136,7 @@ Tensor one_hot(const Operand& indices, const Dim& count, DType dtype) {
   return call.result(ops::cast(hit, dtype, call.location()));
 }
 
-// --- reductions ----------------------------------------------------------------------------------
+// --- reductions ---
 
 #define TENON_REDUCTION(NAME) \
   Tensor NAME(const Operand& x, const Axes& axes, bool keepdims) { \
@@ -174,7 +174,7 @@ Tensor matmul(const Operand& x, const Operand& y) {
   return call.result(ops::matmul(call[0], call[1], call.location()));
 }
 
-// --- movement ------------------------------------------------------------------------------------
+// --- movement ---
 
 Tensor reshape(const Operand& x, const Shape& shape) {
   const Call call("reshape", {&x});

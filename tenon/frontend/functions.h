@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-// --- elementwise: unary.def and binary.def of ops/ -----------------------------------------------
+// --- elementwise: unary.def and binary.def of ops/ ---
 #define TENON_UNARY(NAME, ...) Tensor NAME(const Operand& x);
 #define TENON_BINARY(NAME, ...) Tensor NAME(const Operand& x, const Operand& y);
 #include "tenon/ops/binary.def"
@@ -45,7 +45,7 @@ Tensor clip(const Operand& x, const Operand& low, const Operand& high);
 // NumPy's astype; floats to integers truncate and saturate, NaN gives 0.
 Tensor cast(const Operand& x, DType dtype);
 
-// --- tensors without operands --------------------------------------------------------------------
+// --- tensors without operands ---
 Tensor zeros(const Shape& shape, DType dtype = f32, Here at = Here::current());
 Tensor ones(const Shape& shape, DType dtype = f32, Here at = Here::current());
 Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype = std::nullopt);
@@ -63,7 +63,7 @@ Tensor tri(const Dim& rows, std::optional<Dim> columns = std::nullopt, int64_t k
 Tensor iota(const Shape& shape, int64_t axis, DType dtype = i64, Here at = Here::current());
 Tensor one_hot(const Operand& indices, const Dim& count, DType dtype = f32);
 
-// --- reductions ----------------------------------------------------------------------------------
+// --- reductions ---
 Tensor sum(const Operand& x, const Axes& axes = {}, bool keepdims = false);
 Tensor prod(const Operand& x, const Axes& axes = {}, bool keepdims = false);
 Tensor max(const Operand& x, const Axes& axes = {}, bool keepdims = false);
@@ -74,10 +74,10 @@ Tensor argmax(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool
 Tensor argmin(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool keepdims = false);
 Tensor cumsum(const Operand& x, int64_t axis);
 
-// --- products ------------------------------------------------------------------------------------
+// --- products ---
 Tensor matmul(const Operand& x, const Operand& y);
 
-// --- movement ------------------------------------------------------------------------------------
+// --- movement ---
 Tensor reshape(const Operand& x, const Shape& shape);  // one size may be -1
 Tensor transpose(const Operand& x, const Axes& perm = {});
 Tensor swap_axes(const Operand& x, int64_t a, int64_t b);

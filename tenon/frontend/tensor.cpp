@@ -75,7 +75,7 @@ Tensor from_bytes(const void* data, DType dtype, std::vector<int64_t> dims) {
   return Tensor(std::move(array));
 }
 
-// --- what is known -------------------------------------------------------------------------------
+// --- what is known ---
 
 bool Tensor::is_layout() const { return state_ != nullptr && state_->layout != nullptr; }
 bool Tensor::is_traced() const { return state_ != nullptr && state_->trace != nullptr; }
@@ -104,7 +104,7 @@ TensorLayout as_layout(const Tensor& tensor) {
                   {.label = "as_layout_c1", .hint = "pass its .layout()"});
 }
 
-// --- values --------------------------------------------------------------------------------------
+// --- values ---
 
 Tensor& Tensor::eval() {
   array();
@@ -176,7 +176,7 @@ std::string Tensor::str() const {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.str(); }
 
-// --- writing -------------------------------------------------------------------------------------
+// --- writing ---
 
 namespace {
 

@@ -164,7 +164,7 @@ requires(std::same_as<T, Tensor>&&...) void eval(Tensor& first, T&... rest) {
   eval(std::vector<Tensor*>{&first, &rest...});
 }
 
-// --- tensors from values -------------------------------------------------------------------------
+// --- tensors from values ---
 Tensor from_bytes(const void* data, DType dtype, std::vector<int64_t> dims);
 template <class T>
 Tensor tensor(const std::vector<T>& values, std::vector<int64_t> dims) {

@@ -43,7 +43,7 @@ std::string made_at(const ir::Value& value) {
 
 }  // namespace
 
-// --- states --------------------------------------------------------------------------------------
+// --- states ---
 
 ir::TensorType TensorState::type() const {
   if (layout != nullptr) return {layout->dtype(), layout->shape()};
@@ -61,7 +61,7 @@ ir::Value TensorState::now() {
   return value;
 }
 
-// --- traces --------------------------------------------------------------------------------------
+// --- traces ---
 
 Trace::Scope::Scope(std::string name, Kind kind)
     : trace_(std::make_shared<Trace>(std::move(name), kind, current_trace)) {
@@ -158,7 +158,7 @@ Trace& Trace::program() {
 
 std::string current_trace_name() { return current_trace == nullptr ? "" : current_trace->name(); }
 
-// --- operands ------------------------------------------------------------------------------------
+// --- operands ---
 
 ir::Value resolve(const Tensor& tensor, std::string_view op, Here at) {
   if (!tensor.defined()) {

@@ -119,7 +119,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
 // The name of the function being traced on this thread; empty outside any trace.
 std::string current_trace_name();
 
-// --- for the functions of the front end ----------------------------------------------------------
+// --- for the functions of the front end ---
 
 // The operands of one op: resolved in the current trace, numbers promoted beside the tensors.
 class Call {

@@ -113,7 +113,7 @@ void register_op(const OpDef* op);
 // All ops, sorted by name.
 std::vector<const OpDef*> all_ops();
 
-// --- the ops that ir itself needs ---------------------------------------------------------------
+// --- the ops that ir itself needs ---
 // parameter {name: string, dtype, shape}; constant {value: literal};
 // constant_external {name: string, relative: bool, dtype, shape}: data bound by name when the
 // program is compiled, loaded or called; call {callee: graph, prefix: string}: operands are the

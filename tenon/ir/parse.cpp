@@ -26,7 +26,7 @@ GraphPtr Parser::module() {
   return last;
 }
 
-// --- graphs --------------------------------------------------------------------------------------
+// --- graphs ---
 
 void Parser::begin_graph(Graph& graph, const Token& name) {
   values_.clear();
@@ -158,7 +158,7 @@ GraphPtr Parser::callee(const Token& token) const {
   return it->second;
 }
 
-// --- the readable form ---------------------------------------------------------------------------
+// --- the readable form ---
 
 GraphPtr Parser::readable_graph() {
   Graph graph;

@@ -70,7 +70,7 @@ Builder::Builder(Kernel& kernel) : kernel_(kernel), index_(std::make_unique<Inde
 
 Builder::~Builder() = default;
 
-// --- placement ----------------------------------------------------------------------------------
+// --- placement ---
 
 Builder::Scope& Builder::open(Block* block) {
   auto scope = std::make_unique<Scope>();
@@ -144,7 +144,7 @@ void Builder::at_depth(int depth, const std::function<void()>& emit) {
   for (auto& scope : set_aside) scopes_.push_back(std::move(scope));
 }
 
-// --- leaves -------------------------------------------------------------------------------------
+// --- leaves ---
 
 Val Builder::constant_int(Type type, int64_t value) {
   // i1 is 0 or 1; wider integers are kept sign-extended.
@@ -168,7 +168,7 @@ Val Builder::dim(const Dim& value) {
 Val Builder::begin() { return emit({.op = Op::kBegin, .type = Type::kI64}, 0); }
 Val Builder::end() { return emit({.op = Op::kEnd, .type = Type::kI64}, 0); }
 
-// --- instructions -------------------------------------------------------------------------------
+// --- instructions ---
 
 Val Builder::unary(Op op, Val a) {
   if (Val value = fold(*this, op, a->type, Pred::kEq, 0, {&a, 1})) return value;
@@ -252,7 +252,7 @@ Val Builder::index_div(Val a, const Dim& divisor) { return index_->div(a, diviso
 Val Builder::index_rem(Val a, const Dim& divisor) { return index_->rem(a, divisor); }
 void Builder::set_bound(Val value, const Dim& bound) { index_->set_bound(value, bound); }
 
-// --- memory -------------------------------------------------------------------------------------
+// --- memory ---
 
 uint32_t Builder::add_buffer(std::string name, DType dtype, bool written) {
   Buffer buffer;
@@ -338,7 +338,7 @@ void Builder::prefetch(uint32_t buffer, Val index) {
   effect({.op = Op::kPrefetch, .type = Type::kVoid, .args = {index}, .buffer = buffer});
 }
 
-// --- control ------------------------------------------------------------------------------------
+// --- control ---
 
 std::vector<Val> Builder::loop(
     Val lo, Val hi, LoopSpec spec, std::span<const CarriedSpec> carried,

@@ -41,7 +41,7 @@ class Builder {
 
   Kernel& kernel() { return kernel_; }
 
-  // --- leaves -------------------------------------------------------------------------------
+  // --- leaves ---
   Val i64(int64_t value) { return constant_int(Type::kI64, value); }
   Val constant_int(Type type, int64_t value);   // wraps to the width
   Val constant_float(Type type, double value);  // rounded to the type (f16, bf16, f32, f64)
@@ -51,7 +51,7 @@ class Builder {
   Val begin();
   Val end();
 
-  // --- instructions: operands and results as in kernel.h --------------------------------------
+  // --- instructions: operands and results as in kernel.h ---
   Val unary(Op op, Val a);
   Val binary(Op op, Val a, Val b);
   Val ternary(Op op, Val a, Val b, Val c);
@@ -79,7 +79,7 @@ class Builder {
   // told.
   void set_bound(Val value, const Dim& bound);
 
-  // --- memory ---------------------------------------------------------------------------------
+  // --- memory ---
   uint32_t add_buffer(std::string name, DType dtype, bool written);
   uint32_t add_scratch(std::string name, DType dtype, const Dim& count);
   Val load(uint32_t buffer, Val index);
@@ -89,7 +89,7 @@ class Builder {
   void check(Val condition, int64_t code);
   void prefetch(uint32_t buffer, Val index);
 
-  // --- control --------------------------------------------------------------------------------
+  // --- control ---
   // Emits a loop; `body` receives the variable and the carried values and returns their next
   // values. Returns the results. Values computed inside must not be used after the loop.
   std::vector<Val> loop(Val lo, Val hi, LoopSpec spec, std::span<const CarriedSpec> carried,
@@ -101,7 +101,7 @@ class Builder {
                           const std::function<std::vector<Val>(std::span<const Val>)>& body);
   void if_then(Val condition, const std::function<void()>& body);
 
-  // --- scopes ---------------------------------------------------------------------------------
+  // --- scopes ---
   // Depth of the innermost open block (0: the kernel's body) and of the block defining `value`.
   int depth() const;
   int depth_of(Val value) const;

@@ -13,9 +13,9 @@ using kir::Val;
 
 namespace {
 
-// --- where(condition, x, y): x where condition, else y
-// ------------------------------------------------ where_c1: condition is bool. where_c2: x and y
-// have one dtype. The shapes broadcast.
+// --- where(condition, x, y): x where condition, else y ---
+//
+// where_c1: condition is bool. where_c2: x and y have one dtype. The shapes broadcast.
 
 std::vector<TensorType> where_infer(const ir::InferArgs& args) {
   if (args.in[0].dtype != DType::kBool) {
@@ -81,8 +81,7 @@ std::vector<ir::Sample> where_samples() {
   return samples;
 }
 
-// --- cast(x, dtype)
-// ---------------------------------------------------------------------------------------
+// --- cast(x, dtype) ---
 
 std::vector<TensorType> cast_infer(const ir::InferArgs& args) {
   return {{args.attrs.dtype("dtype"), args.in[0].shape}};

@@ -170,8 +170,7 @@ Val finish_element(const elt::Sym& value, DType result) {
   return from_arith(*value.b, value.v, result);
 }
 
-// --- functions
-// ------------------------------------------------------------------------------------
+// --- functions ---
 
 namespace {
 

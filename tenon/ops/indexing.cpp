@@ -45,9 +45,9 @@ void check_indices(std::string_view op, const TensorType& indices) {
                   {.label = fmt::format("{}_c1", op)});
 }
 
-// --- take(x, indices) {axis}
-// ------------------------------------------------------------------------------- take_c1: indices
-// are integers. take_c2: an axis without elements takes no indices.
+// --- take(x, indices) {axis} ---
+//
+// take_c1: indices are integers. take_c2: an axis without elements takes no indices.
 
 std::vector<TensorType> take_infer(const ir::InferArgs& args) {
   const Shape& x = args.in[0].shape;
@@ -120,10 +120,10 @@ std::vector<ir::Sample> take_samples() {
   return samples;
 }
 
-// --- take_along_axis(x, indices) {axis}
-// ---------------------------------------------------------------------- take_along_axis_c1:
-// indices are integers. take_along_axis_c2: the ranks are equal; outside the axis the shapes
-// broadcast.
+// --- take_along_axis(x, indices) {axis} ---
+//
+// take_along_axis_c1: indices are integers. take_along_axis_c2: the ranks are equal; outside the
+// axis the shapes broadcast.
 
 std::vector<TensorType> take_along_axis_infer(const ir::InferArgs& args) {
   const Shape& x = args.in[0].shape;

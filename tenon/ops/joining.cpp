@@ -16,9 +16,9 @@ using kir::Val;
 
 namespace {
 
-// --- concatenate(parts …) {axis}
-// ----------------------------------------------------------------------- concatenate_c1: parts
-// have one rank, at least 1. concatenate_c2: they agree on every other axis.
+// --- concatenate(parts …) {axis} ---
+//
+// concatenate_c1: parts have one rank, at least 1. concatenate_c2: they agree on every other axis.
 
 std::vector<TensorType> concatenate_infer(const ir::InferArgs& args) {
   const DType dtype = check_same_dtype(args);
@@ -92,9 +92,9 @@ std::vector<ir::Sample> concatenate_samples() {
   return samples;
 }
 
-// --- pad(x, value) {before, after}
-// -------------------------------------------------------------------------- pad_c1: one entry an
-// axis, not known to be negative. pad_c2: value is 0-d of x's dtype.
+// --- pad(x, value) {before, after} ---
+//
+// pad_c1: one entry an axis, not known to be negative. pad_c2: value is 0-d of x's dtype.
 
 std::vector<TensorType> pad_infer(const ir::InferArgs& args) {
   const TensorType& x = args.in[0];

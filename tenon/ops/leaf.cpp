@@ -14,9 +14,9 @@ using kir::Val;
 
 namespace {
 
-// --- iota {shape, axis, dtype}: the index along axis
-// ------------------------------------------------- iota_axis: the axis exists. iota_dtype: an
-// integer or float dtype.
+// --- iota {shape, axis, dtype}: the index along axis ---
+//
+// iota_axis: the axis exists. iota_dtype: an integer or float dtype.
 
 std::vector<TensorType> iota_infer(const ir::InferArgs& args) {
   const Shape& shape = args.attrs.shape("shape");
@@ -57,8 +57,7 @@ std::vector<ir::Sample> iota_samples() {
   return samples;
 }
 
-// --- size {dims, dtype}: the product of dimensions
-// ---------------------------------------------------------
+// --- size {dims, dtype}: the product of dimensions ---
 
 std::vector<TensorType> size_infer(const ir::InferArgs& args) {
   check_dtype(args.op, args.attrs.dtype("dtype"), ir::DTypeClass::kNumeric);

@@ -31,7 +31,7 @@ class LowerContext {
   virtual int predicate_depth() { return 0; }
 };
 
-// --- for the families' lower functions -----------------------------------------------------------
+// --- for the families' lower functions ---
 
 // Operand index of a broadcast operand: right-aligned, 0 where the operand's dimension is 1.
 Index broadcast_index(kir::Builder& b, const Shape& operand, const Shape& result,

@@ -78,8 +78,7 @@ std::vector<TensorType> matmul_infer(const ir::InferArgs& args) {
   return {{dtype, shape}};
 }
 
-// --- evaluation
-// ------------------------------------------------------------------------------------------
+// --- evaluation ---
 
 // One m×k by k×n product; T accumulates: double for floats. Rows of b stay in the inner loop, so
 // that memory is read in order.
@@ -148,8 +147,7 @@ std::vector<Literal> matmul_eval(const ir::EvalArgs& args) {
   }
 }
 
-// --- lowering: one element is a loop over k; passes choose better forms
-// --------------------------------
+// --- lowering: one element is a loop over k; passes choose better forms ---
 
 Index matrix_index(kir::Builder& b, const Shape& shape, const Shape& result,
                    std::span<const Val> index, Val row, Val column) {

@@ -41,9 +41,9 @@ std::vector<ir::Sample> for_all_dtypes(const Samples& add) {
   return samples;
 }
 
-// --- reshape {shape}
-// ------------------------------------------------------------------------------------- reshape_c1:
-// the shapes have equally many elements for all values of the names.
+// --- reshape {shape} ---
+//
+// reshape_c1: the shapes have equally many elements for all values of the names.
 
 std::vector<TensorType> reshape_infer(const ir::InferArgs& args) {
   const TensorType& x = args.in[0];
@@ -127,8 +127,7 @@ std::vector<ir::Sample> reshape_samples() {
   });
 }
 
-// --- transpose {perm}
-// --------------------------------------------------------------------------------------
+// --- transpose {perm} ---
 // transpose_c1: perm names every axis once.
 
 std::vector<TensorType> transpose_infer(const ir::InferArgs& args) {
@@ -170,8 +169,7 @@ std::vector<ir::Sample> transpose_samples() {
   });
 }
 
-// --- broadcast_to {shape}
-// -----------------------------------------------------------------------------------
+// --- broadcast_to {shape} ---
 // broadcast_to_c1: right-aligned, every dimension of x is 1 or that of the shape.
 
 std::vector<TensorType> broadcast_to_infer(const ir::InferArgs& args) {
@@ -210,8 +208,7 @@ std::vector<ir::Sample> broadcast_to_samples() {
   });
 }
 
-// --- squeeze {axes}: the axes have dimension 1 (squeeze_c1)
-// ---------------------------------------------------
+// --- squeeze {axes}: the axes have dimension 1 (squeeze_c1) ---
 
 std::vector<TensorType> squeeze_infer(const ir::InferArgs& args) {
   const Shape& shape = args.in[0].shape;
@@ -247,8 +244,7 @@ std::vector<ir::Sample> squeeze_samples() {
   });
 }
 
-// --- expand_dims {axes}: axes of the result
-// --------------------------------------------------------------------
+// --- expand_dims {axes}: axes of the result ---
 
 std::vector<TensorType> expand_dims_infer(const ir::InferArgs& args) {
   const Shape& shape = args.in[0].shape;

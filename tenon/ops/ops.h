@@ -42,9 +42,9 @@ extern const ir::OpDef threefry;
 // operand or result is c64, or the op is kHost.
 bool needs_host(const ir::Node& node);
 
-// --- elementwise: unary.def and binary.def
-// --------------------------------------------------------- Ops of floats take integers by way of
-// float_of(); logical ops take every real dtype (not 0).
+// --- elementwise: unary.def and binary.def ---
+//
+// Ops of floats take integers by way of float_of(); logical ops take every real dtype (not 0).
 #define TENON_UNARY(NAME, ...) Value NAME(const Value& x, LocationPtr location = nullptr);
 #define TENON_BINARY(NAME, ...) \
   Value NAME(const Value& x, const Value& y, LocationPtr location = nullptr);
@@ -63,9 +63,9 @@ Value where(const Value& condition, const Value& x, const Value& y, LocationPtr 
 // wrap; c64 to real drops the imaginary part. x itself when it has that dtype.
 Value cast(const Value& x, DType dtype, LocationPtr location = nullptr);
 
-// --- leaves
-// ------------------------------------------------------------------------------------------ A 0-d
-// constant. Raises ValueError when `value` does not fit the dtype.
+// --- leaves ---
+//
+// A 0-d constant. Raises ValueError when `value` does not fit the dtype.
 Value scalar(DType dtype, double value, LocationPtr location = nullptr);
 Value scalar_int(DType dtype, int64_t value, LocationPtr location = nullptr);
 // The product of dimensions as a 0-d tensor: a constant where it is static.
@@ -73,10 +73,10 @@ Value size(const Shape& dims, DType dtype, LocationPtr location = nullptr);
 // The index along `axis` at each position of `shape`.
 Value iota(Shape shape, int64_t axis, DType dtype, LocationPtr location = nullptr);
 
-// --- reductions: keepdims leaves dimensions of 1
-// --------------------------------------------------- Integers and bool sum and multiply in i64 or
-// u64; f16, bf16 and f32 accumulate in at least f32, blocked, and f16 and bf16 results are rounded
-// once.
+// --- reductions: keepdims leaves dimensions of 1 ---
+//
+// Integers and bool sum and multiply in i64 or u64; f16, bf16 and f32 accumulate in at least f32,
+// blocked, and f16 and bf16 results are rounded once.
 Value sum(const Value& x, const Axes& axes = std::nullopt, bool keepdims = false,
           LocationPtr location = nullptr);
 Value prod(const Value& x, const Axes& axes = std::nullopt, bool keepdims = false,
@@ -101,14 +101,12 @@ Value argmin(const Value& x, std::optional<int64_t> axis = std::nullopt, bool ke
 Value cumsum(const Value& x, int64_t axis, bool reverse = false, bool exclusive = false,
              LocationPtr location = nullptr);
 
-// --- products
-// ------------------------------------------------------------------------------------------
+// --- products ---
 // NumPy's matmul: batching, broadcasting, 1-d operands. f16 and bf16 accumulate in f32; f32 with a
 // f16 or bf16 operand reads it straight and gives f32; integers wrap.
 Value matmul(const Value& x, const Value& y, LocationPtr location = nullptr);
 
-// --- movement
-// ----------------------------------------------------------------------------------------------
+// --- movement ---
 // One dimension may be -1: what is left.
 Value reshape(const Value& x, Shape shape, LocationPtr location = nullptr);
 // Result axis i is axis perm[i]; without perm, all axes reversed.
@@ -161,19 +159,19 @@ Value pad(const Value& x, const Shape& before, const Shape& after, const Value& 
           LocationPtr location = nullptr);
 Value tile(const Value& x, const std::vector<int64_t>& repeats, LocationPtr location = nullptr);
 
-// --- indexing by tensors
-// --------------------------------------------------------------------------------- x[..., indices,
-// ...] along `axis`: indices' dimensions stand in its place. Negative indices count from the end;
-// others out of range are an IndexError when it runs.
+// --- indexing by tensors ---
+//
+// x[..., indices, ...] along `axis`: indices' dimensions stand in its place. Negative indices count
+// from the end; others out of range are an IndexError when it runs.
 Value take(const Value& x, const Value& indices, int64_t axis = 0, LocationPtr location = nullptr);
 // Like NumPy's: indices have x's rank and broadcast against it outside `axis`.
 Value take_along_axis(const Value& x, const Value& indices, int64_t axis,
                       LocationPtr location = nullptr);
 
-// --- random: composite/random.h
-// ------------------------------------------------------------------------- Threefry-2x32 with 20
-// rounds (Salmon et al., SC 2011): u64 from two u32 key words and a u64 counter, broadcast; the
-// first output word is the low half.
+// --- random: composite/random.h ---
+//
+// Threefry-2x32 with 20 rounds (Salmon et al., SC 2011): u64 from two u32 key words and a u64
+// counter, broadcast; the first output word is the low half.
 Value threefry(const Value& key0, const Value& key1, const Value& counter,
                LocationPtr location = nullptr);
 

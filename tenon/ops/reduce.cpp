@@ -21,8 +21,7 @@ using kir::Val;
 
 namespace {
 
-// --- what the six share
-// -------------------------------------------------------------------------------
+// --- what the six share ---
 
 std::vector<TensorType> infer_reduction(const ir::InferArgs& args, DTypeClass cls, DType result) {
   check_dtype(args.op, args.in[0].dtype, cls);
@@ -140,8 +139,7 @@ DType sum_dtype(DType dtype) {
 }
 DType sum_result(DType dtype) { return is_half(dtype) ? dtype : sum_dtype(dtype); }
 
-// --- sum
-// ------------------------------------------------------------------------------------------------
+// --- sum ---
 
 struct Plus {
   template <class T>
@@ -182,8 +180,7 @@ std::vector<ir::Sample> sum_samples() {
   return samples;
 }
 
-// --- prod
-// -----------------------------------------------------------------------------------------------
+// --- prod ---
 
 struct Times {
   template <class T>
@@ -215,8 +212,7 @@ std::vector<ir::Sample> prod_samples() {
   return reduction_samples(DTypeClass::kReal, true, 0.5, 1.5);
 }
 
-// --- max and min: <op>_empty: no axis is certainly empty
-// ---------------------------------------------------
+// --- max and min: <op>_empty: no axis is certainly empty ---
 
 template <bool kMax>
 struct Extreme {
@@ -271,8 +267,7 @@ struct Extreme {
 using Max = Extreme<true>;
 using Min = Extreme<false>;
 
-// --- any and all: bool; true for no elements in all, false in any
-// ----------------------------------------
+// --- any and all: bool; true for no elements in all, false in any ---
 
 template <bool kAny>
 struct Quantifier {

@@ -42,7 +42,7 @@ T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
 
-// --- arithmetic ---------------------------------------------------------------------------------
+// --- arithmetic ---
 template <Number T>
 T plus(T x, T y) {
   if constexpr (Int<T>) {
@@ -93,8 +93,7 @@ T sign(T x) {
   return x > T(0) ? T(1) : below_zero(x) ? static_cast<T>(-1) : x == T(0) ? T(0) : x;
 }
 
-// --- choice: NaN wins in larger/smaller, -0 < +0
-// --------------------------------------------------
+// --- choice: NaN wins in larger/smaller, -0 < +0 ---
 template <Number T>
 bool is_nan(T x) {
   if constexpr (Float<T>) {
@@ -144,8 +143,7 @@ bool sign_bit(T x) {
   }
 }
 
-// --- integer division: by zero gives 0, the minimum by -1 wraps
-// -----------------------------------
+// --- integer division: by zero gives 0, the minimum by -1 wraps ---
 template <Int T>
 T quotient(T x, T y) {  // toward zero
   if (y == 0) return 0;
@@ -192,7 +190,7 @@ T floor_quotient(T x, T y) {
   return y == 0 ? x / y : whole;
 }
 
-// --- bits ----------------------------------------------------------------------------------------
+// --- bits ---
 template <Int T>
 T bit_not(T x) {
   return static_cast<T>(~x);
@@ -216,8 +214,7 @@ requires Int<T> || std::same_as<T, bool> T bit_or(T x, T y) { return x | y; }
 template <class T>
 requires Int<T> || std::same_as<T, bool> T bit_xor(T x, T y) { return x ^ y; }
 
-// --- comparison
-// ------------------------------------------------------------------------------------
+// --- comparison ---
 template <Number T>
 bool eq(T x, T y) {
   return x == y;
@@ -234,8 +231,7 @@ inline bool both(bool a, bool b) { return a && b; }
 inline bool either(bool a, bool b) { return a || b; }
 inline bool negation(bool a) { return !a; }
 
-// --- rounding: integers are whole already
-// ------------------------------------------------------------
+// --- rounding: integers are whole already ---
 #define TENON_ROUNDING(name, function) \
   template <Number T> \
   T name(T x) { \
@@ -251,8 +247,7 @@ TENON_ROUNDING(round_to_zero, std::trunc)
 TENON_ROUNDING(round_to_even, std::nearbyint)
 #undef TENON_ROUNDING
 
-// --- functions of floats
-// -------------------------------------------------------------------------------
+// --- functions of floats ---
 template <Float T>
 T square_root(T x) {
   return std::sqrt(x);

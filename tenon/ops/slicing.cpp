@@ -17,10 +17,10 @@ using kir::Val;
 
 namespace {
 
-// --- slice {start, size, step}
-// -------------------------------------------------------------------------- slice_c1: start, size
-// and step have one entry an axis, and no step is 0. slice_c2: where all are numbers, every element
-// lies inside the operand.
+// --- slice {start, size, step} ---
+//
+// slice_c1: start, size and step have one entry an axis, and no step is 0. slice_c2: where all are
+// numbers, every element lies inside the operand.
 
 void check_window(std::string_view op, const Shape& shape, const Shape& start, const Shape& size,
                   const std::vector<int64_t>& step) {
@@ -88,9 +88,9 @@ std::vector<ir::Sample> slice_samples() {
   return samples;
 }
 
-// --- run-time starts: shared by dynamic_slice and slice_update
-// --------------------------------------------- <op>_starts: one 0-d i64 operand for each axis of
-// `axes`.
+// --- run-time starts: shared by dynamic_slice and slice_update ---
+//
+// <op>_starts: one 0-d i64 operand for each axis of `axes`.
 
 void check_starts(std::string_view op, std::span<const TensorType> starts,
                   const std::vector<int64_t>& axes, size_t rank) {
@@ -138,9 +138,9 @@ Index emit_starts(LowerContext& ctx, const ir::Node& node, size_t first_operand,
   return first;
 }
 
-// --- dynamic_slice(x, starts …) {start, size, axes}
-// ----------------------------------------------------------- dynamic_slice_c1: size has one entry
-// an axis and is not known to exceed x's.
+// --- dynamic_slice(x, starts …) {start, size, axes} ---
+//
+// dynamic_slice_c1: size has one entry an axis and is not known to exceed x's.
 
 std::vector<TensorType> dynamic_slice_infer(const ir::InferArgs& args) {
   const Shape& shape = args.in[0].shape;
@@ -206,10 +206,10 @@ std::vector<ir::Sample> dynamic_slice_samples() {
   return samples;
 }
 
-// --- slice_update(x, update, starts …) {start, step, axes}
-// ------------------------------------------------------ slice_update_c1: update has x's dtype and
-// rank; start and step one entry an axis, steps positive. slice_update_c2: where all are numbers,
-// the window lies inside x.
+// --- slice_update(x, update, starts …) {start, step, axes} ---
+//
+// slice_update_c1: update has x's dtype and rank; start and step one entry an axis, steps positive.
+// slice_update_c2: where all are numbers, the window lies inside x.
 
 std::vector<TensorType> slice_update_infer(const ir::InferArgs& args) {
   const TensorType& x = args.in[0];

@@ -68,8 +68,9 @@ class Fuser {
   }
 
  private:
-  // --- cost
-  // --------------------------------------------------------------------------------------- Scalar
+  // --- cost ---
+  //
+  // Scalar
   // operations of one element with everything inlined, saturating.
   void add_work(const ir::Node& node) {
     int64_t work = element_cost(node);
@@ -109,8 +110,7 @@ class Fuser {
     return Dim::less(elements, evaluations) == std::optional<bool>(false);
   }
 
-  // --- groups
-  // -------------------------------------------------------------------------------------
+  // --- groups ---
   int find(int group) const {
     while (merged_[static_cast<size_t>(group)] != group) {
       group = merged_[static_cast<size_t>(group)];
@@ -171,8 +171,7 @@ class Fuser {
     return found;
   }
 
-  // --- uses
-  // ---------------------------------------------------------------------------------------
+  // --- uses ---
   void ask(const ir::Value& value, Use use) {
     const size_t around = depth(use);
     use.loops.resize(std::min(around, use.loops.size()));
@@ -250,8 +249,7 @@ class Fuser {
     }
   }
 
-  // --- placing
-  // ------------------------------------------------------------------------------------
+  // --- placing ---
   void place(const ir::NodePtr& node) {
     if (is_scalar_constant(*node)) return place_scalar({node, 0});
     if (is_memory_leaf(*node)) return place_leaf(node);
@@ -546,8 +544,7 @@ class Fuser {
     ask_memory(value.node->operands[0], group);
   }
 
-  // --- order
-  // --------------------------------------------------------------------------------------
+  // --- order ---
   Partition finish() {
     const size_t n = groups_.size();
     std::vector<int> waiting(n, 0);

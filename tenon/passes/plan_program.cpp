@@ -67,8 +67,7 @@ class Planner {
   // Steps hold memories until slots are known.
   using MemoryId = uint32_t;
 
-  // --- memories
-  // -----------------------------------------------------------------------------------
+  // --- memories ---
   SlotId add_slot(Slot::Kind kind, const ir::TensorType& type, uint32_t ref) {
     Slot slot;
     slot.kind = kind;
@@ -203,8 +202,7 @@ class Planner {
     if (memories_[id].kind == Memory::Kind::kArgument) overwritten_[memories_[id].ref] = true;
   }
 
-  // --- groups
-  // -------------------------------------------------------------------------------------
+  // --- groups ---
   void add_group(Group& group) {
     explain(group);
     switch (group.kind) {
@@ -378,8 +376,7 @@ class Planner {
     push(std::move(eval), std::move(all), std::move(shapes));
   }
 
-  // --- steps
-  // --------------------------------------------------------------------------------------
+  // --- steps ---
   struct Draft {
     abi::Step step;
     std::vector<MemoryId> memories;
@@ -392,8 +389,7 @@ class Planner {
     steps_.push_back({std::move(step), std::move(memories), std::move(values)});
   }
 
-  // --- results
-  // ------------------------------------------------------------------------------------
+  // --- results ---
   SlotId result_slot(uint32_t i) const { return program_.arguments + i; }
 
   void place_results() {

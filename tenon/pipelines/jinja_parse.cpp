@@ -71,8 +71,7 @@ class Parser {
     return out;
   }
 
-  // --- tags
-  // ---------------------------------------------------------------------------------------
+  // --- tags ---
 
   // The text up to the next tag, after the rules for white space around tags.
   std::string plain() {
@@ -212,8 +211,7 @@ class Parser {
     tag_.clear();
   }
 
-  // --- expressions
-  // --------------------------------------------------------------------------------
+  // --- expressions ---
 
   void spaces() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;

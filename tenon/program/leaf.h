@@ -142,7 +142,7 @@ std::vector<std::string> routes(const std::vector<Token>& tokens,
                                 const std::vector<std::string>& names = {});
 // The route of the value at token `index` (of a key: of the value before it).
 TENON_API std::string route_of_token(const std::vector<Token>& tokens, size_t index,
-                           const std::vector<std::string>& names = {});
+                                     const std::vector<std::string>& names = {});
 // "a list of 3", "Params with 2 fields", "a tensor": for errors.
 TENON_API std::string describe(const Token& token);
 

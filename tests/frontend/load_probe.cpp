@@ -1,5 +1,5 @@
-// Loads an artifact in a process of the run-time alone and calls it. Prints nothing and exits 0 when
-// the results are right and no compiler is in the process.
+// Loads an artifact in a process of the run-time alone and calls it. Prints nothing and exits 0
+// when the results are right and no compiler is in the process.
 #include <cstdio>
 #include <fstream>
 #include <string>

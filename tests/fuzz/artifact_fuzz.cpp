@@ -29,8 +29,7 @@ void repair_sections(std::vector<std::byte>& file, std::span<std::byte> manifest
     if (section->offset() > file.size() || section->size() > file.size() - section->offset()) {
       continue;
     }
-    const Digest digest =
-        hash_bytes(std::span(file).subspan(section->offset(), section->size()));
+    const Digest digest = hash_bytes(std::span(file).subspan(section->offset(), section->size()));
     std::memcpy(const_cast<uint8_t*>(section->digest()->data()), digest.data(), digest.size());
   }
 }

@@ -44,8 +44,7 @@ class Generator {
   }
 
  private:
-  // --- chance
-  // -------------------------------------------------------------------------------------
+  // --- chance ---
   int between(int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random_); }
   bool chance(int percent) { return between(1, 100) <= percent; }
   int64_t pick(std::vector<int64_t> from) {
@@ -109,8 +108,7 @@ class Generator {
     return literal;
   }
 
-  // --- leaves
-  // -------------------------------------------------------------------------------------
+  // --- leaves ---
   Known leaf(Value value) {
     const bool half = is_half(value.dtype());
     return {std::move(value), 4, true, true, half};
@@ -146,8 +144,7 @@ class Generator {
         ir::make(ir::kConstantExternal, {}, {{"name", name}, {"dtype", dtype}, {"shape", shape}}));
   }
 
-  // --- growth
-  // -------------------------------------------------------------------------------------
+  // --- growth ---
   void keep(Known known) {
     if (count(known.shape()) > 20000) return;
     if (is_half(known.dtype())) known.half = true;
@@ -549,8 +546,7 @@ class Generator {
     keep({at, bound, x.whole, x.exact && x.whole && bound < 1e6 && !x.half, x.half});
   }
 
-  // --- results
-  // ------------------------------------------------------------------------------------
+  // --- results ---
   Closeness closeness(const Known& x) const {
     if (x.exact) return {};
     return {false, (x.half ? 0.05 : 4e-5) * std::max(1.0, x.bound)};

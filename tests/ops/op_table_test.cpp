@@ -211,8 +211,7 @@ TEST(OpTable, RefusedDtypesAreNamed) {
   }
 }
 
-// --- docs/ops.md
-// ------------------------------------------------------------------------------------------
+// --- docs/ops.md ---
 
 std::string attr_text(const ir::OpDef& op) {
   std::string text;

@@ -8,8 +8,7 @@
 
 namespace tenon::kir::math {
 
-// --- exponentials
-// ---------------------------------------------------------------------------------
+// --- exponentials ---
 Value exp(Value x);
 Value exp2(Value x);
 Value expm1(Value x);
@@ -21,8 +20,7 @@ Value tanh(Value x);
 // subnormal.
 Value exp_of_sum(Value hi, Value lo, Value factor);
 
-// --- logarithms
-// -----------------------------------------------------------------------------------
+// --- logarithms ---
 Value log(Value x);
 Value log2(Value x);
 Value log10(Value x);
@@ -34,8 +32,7 @@ Value asinh(Value x);
 Value acosh(Value x);
 Value atanh(Value x);
 
-// --- trigonometry
-// ---------------------------------------------------------------------------------
+// --- trigonometry ---
 Value sin(Value x);
 Value cos(Value x);
 Value tan(Value x);
@@ -44,15 +41,13 @@ Value acos(Value x);
 Value atan(Value x);
 Value atan2(Value y, Value x);
 
-// --- error function
-// -------------------------------------------------------------------------------
+// --- error function ---
 Value erf(Value x);
 Value erfc(Value x);
 Value erfinv(Value x);
 Value gelu(Value x);
 
-// --- powers
-// ---------------------------------------------------------------------------------------
+// --- powers ---
 Value cbrt(Value x);
 Value pow(Value x, Value y);
 Value fmod(Value x, Value y);

@@ -84,8 +84,7 @@ Value softplus(const Value& x, LocationPtr location) {
   return cast(add(top, tail, location), float_result(x), location);
 }
 
-// --- attention
-// -----------------------------------------------------------------------------------------
+// --- attention ---
 
 namespace {
 
@@ -173,8 +172,7 @@ Value attention(const Value& q, const Value& k, const Value& v, const AttentionO
   return cast(result, float_result(q), location);
 }
 
-// --- rotary positions
-// ------------------------------------------------------------------------------------
+// --- rotary positions ---
 
 namespace {
 
