@@ -19,6 +19,7 @@ std::vector<const ir::OpDef*> argreduce_ops();
 std::vector<const ir::OpDef*> matmul_ops();
 std::vector<const ir::OpDef*> movement_ops();
 std::vector<const ir::OpDef*> slicing_ops();
+std::vector<const ir::OpDef*> slice_update_ops();
 std::vector<const ir::OpDef*> joining_ops();
 std::vector<const ir::OpDef*> indexing_ops();
 std::vector<const ir::OpDef*> scan_ops();

@@ -99,7 +99,7 @@ TEST(TokenizerVectors, ChatPromptsOfTheGenerations) {
     if (p.at("kind") != "chat") continue;
     std::vector<ChatMessage> messages;
     for (const auto& m : p.at("messages")) messages.push_back({m.at("role"), m.at("content")});
-    EXPECT_EQ(chat->render(messages), p.at("text"));
+    EXPECT_EQ(chat->render(messages), p.at("text").get<std::string>());
     ++checked;
   }
   EXPECT_EQ(checked, 2);

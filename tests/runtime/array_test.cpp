@@ -89,6 +89,8 @@ TEST(Array, DlpackImport) {
   {
     Array a = Array::from_dlpack(&right.managed);
     Array b = a;
+    a = Array();  // the copy alone keeps the memory
+    EXPECT_EQ(right.deleted, 0);
     EXPECT_EQ(b.data(), right.data.data());
   }
   EXPECT_EQ(right.deleted, 1);
