@@ -6,94 +6,11 @@
 
 #include "tenon/base/error.h"
 #include "tenon/kir/kernel.h"
+#include "tenon/kir/lexer.h"
 
 namespace tenon::kir {
 
 namespace {
-
-// Words, numbers, %values, "dimensions" and single punctuation characters.
-class Lexer {
- public:
-  explicit Lexer(std::string_view text) : text_(text) { advance(); }
-
-  const std::string& peek() const { return token_; }
-  bool at_end() const { return token_.empty(); }
-  std::string take() {
-    std::string token = token_;
-    if (token.empty()) fail("unexpected end");
-    advance();
-    return token;
-  }
-  bool accept(std::string_view token) {
-    if (token_ != token) return false;
-    advance();
-    return true;
-  }
-  void expect(std::string_view token) {
-    if (!accept(token)) fail(fmt::format("expected {}, got {}", token, token_));
-  }
-  bool fresh_line() const { return fresh_line_; }  // the token begins a line
-
-  [[noreturn]] void fail(std::string_view cause) const {
-    throw FormatError(fmt::format("kernel text: line {}: {}", line_, cause));
-  }
-
- private:
-  static bool is_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '%';
-  }
-  bool starts_number(size_t at) const {
-    return text_[at] == '-' && at + 1 < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[at + 1])));
-  }
-
-  void advance() {
-    fresh_line_ = position_ == 0;
-    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_]))) {
-      if (text_[position_] == '\n') {
-        ++line_;
-        fresh_line_ = true;
-      }
-      ++position_;
-    }
-    size_t start = position_;
-    if (start == text_.size()) {
-      token_.clear();
-      return;
-    }
-    char c = text_[start];
-    if (c == '"') {
-      position_ = text_.find('"', start + 1);
-      if (position_ == std::string_view::npos) fail("a quoted dimension does not end");
-      ++position_;
-    } else if (c == '-' && text_.substr(start, 2) == "->") {
-      position_ += 2;
-    } else if (is_word(c) || starts_number(start)) {
-      ++position_;
-      while (position_ < text_.size() && continues(start)) ++position_;
-    } else if (text_.substr(start, 2) == "..") {
-      position_ += 2;
-    } else {
-      ++position_;
-    }
-    token_ = std::string(text_.substr(start, position_ - start));
-  }
-
-  // A point belongs to a word or number unless it begins "..", a sign follows an exponent's e.
-  bool continues(size_t start) const {
-    char c = text_[position_];
-    if (is_word(c)) return true;
-    if (c == '.') return text_.substr(position_, 2) != "..";
-    bool number = std::isdigit(static_cast<unsigned char>(text_[start])) || text_[start] == '-';
-    return number && (c == '+' || c == '-') && text_[position_ - 1] == 'e';
-  }
-
-  std::string_view text_;
-  size_t position_ = 0;
-  int line_ = 1;
-  bool fresh_line_ = true;
-  std::string token_;
-};
 
 template <class Enum>
 std::map<std::string_view, Enum> names_of(int count) {
