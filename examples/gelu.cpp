@@ -9,7 +9,7 @@ namespace tn = tenon;
 tn::Tensor gelu(const tn::Tensor& x) { return x * (1.0f + tn::erf(x * float(M_SQRT1_2))) * 0.5f; }
 
 int main() {
-  auto fast = tn::compile(gelu, {.name = "gelu"});
+  auto fast = tn::compile(gelu);
   tn::Tensor y = fast(tn::random::normal({32, 1000, 16}));
   std::cout << fast.explain();
   std::cout << tn::mean(y) << "\n";

@@ -83,9 +83,10 @@ void run_ir(const IrOptions& options) {
   for (const std::string& name : options.skip) check_pass(name);
   if (!options.after.empty()) check_pass(options.after);
   if (options.after == kLower) {
+    pipeline.explain = true;
     passes::Lowered lowered = passes::lower(graph, pipeline);
     for (const kir::Kernel& kernel : lowered.kernels) fmt::print("{}\n", kir::print(kernel));
-    fmt::print("{}", lowered.explanation);
+    fmt::print("{}{}", lowered.explanation.groups, lowered.explanation.apart);
     if (options.times) print_times(lowered.times);
     return;
   }

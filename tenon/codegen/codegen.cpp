@@ -61,8 +61,7 @@ void emit_kernel(llvm::Module& module, const Target& target, const kir::Kernel& 
 #ifndef NDEBUG
   kir::verify(kernel);
 #endif
-  bool is_small = target.vector_regs < 32 || target.vector_bits < 256;
-  const kir::Kernel& chosen = is_small && kernel.narrow ? *kernel.narrow : kernel;
+  const kir::Kernel& chosen = kernel_for(kernel, target);
   if (!has_math(chosen.body)) return Emitter(module, target, chosen).emit(name);
   kir::Kernel expanded = chosen.clone();
   kir::expand_math(expanded);

@@ -13,6 +13,8 @@ namespace tenon::codegen {
 enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512, kNeon };  // x86-64, -v3, -v4, aarch64
 std::string_view name(Isa isa);          // "baseline", "avx2", "avx512", "neon"
 std::string_view triple_level(Isa isa);  // "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
+// The other way. Raises ValueError for an unknown level.
+Isa isa_of_level(std::string_view level);
 
 // A position-independent image: text and read-only data with all relocations applied between its
 // own sections, nothing undefined. Mapped read-and-execute at any page-aligned address, its entry

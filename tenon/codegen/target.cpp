@@ -120,7 +120,20 @@ std::string_view triple_level(Isa isa) {
   return kNames[static_cast<size_t>(isa)];
 }
 
+Isa isa_of_level(std::string_view level) {
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
+    if (triple_level(isa) == level) return isa;
+  }
+  throw ValueError(fmt::format("compile: unknown level '{}'", level),
+                   {.hint = "levels are x86-64, x86-64-v3, x86-64-v4 and aarch64"});
+}
+
 const Target& target_of(Isa isa) { return kTargets[static_cast<size_t>(isa)]; }
+
+const kir::Kernel& kernel_for(const kir::Kernel& kernel, const Target& target) {
+  const bool is_small = target.vector_regs < 32 || target.vector_bits < 256;
+  return is_small && kernel.narrow ? *kernel.narrow : kernel;
+}
 
 LentMachine::LentMachine(Isa isa) : isa_(isa) {
   {

@@ -25,6 +25,8 @@ struct Target {
 };
 
 const Target& target_of(Isa isa);
+// The form of the kernel that fits the target: itself or its `narrow` one.
+const kir::Kernel& kernel_for(const kir::Kernel& kernel, const Target& target);
 
 // LLVM's machine for a level, lent to one compilation and kept for the next one: making it costs
 // milliseconds, and it must not be shared between threads at work.

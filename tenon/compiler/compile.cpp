@@ -21,15 +21,6 @@ namespace {
 
 constexpr size_t kCodeAlignment = 64;
 
-codegen::Isa isa_of_level(const std::string& level) {
-  using codegen::Isa;
-  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
-    if (codegen::triple_level(isa) == level) return isa;
-  }
-  throw ValueError(fmt::format("compile: unknown level '{}'", level),
-                   {.hint = "levels are x86-64, x86-64-v3, x86-64-v4 and aarch64"});
-}
-
 // What a kernel's code depends on, but for the level.
 std::string key_text(const kir::Kernel& kernel) {
   std::string text = kir::print(kernel, /*canonical=*/true);
@@ -92,7 +83,7 @@ void for_each_parallel(size_t count, const Work& work) {
 std::vector<KernelCodePtr> kernel_code(std::vector<Pending>& kernels, const std::string& level,
                                        bool disk, int* from_cache) {
   codegen::Options options;
-  options.isa = isa_of_level(level);
+  options.isa = codegen::isa_of_level(level);
   std::vector<Digest> keys(kernels.size());
   std::vector<KernelCodePtr> code(kernels.size());
   std::vector<size_t> missing;
@@ -156,7 +147,7 @@ Compiled compile(const ir::GraphPtr& graph, const Options& options) {
   result.graphs = std::move(lowered.graphs);
   result.times = std::move(lowered.times);
   result.times.push_back({"emit", emit.count()});
-  result.explanation = std::move(lowered.explanation);
+  result.passes = options.passes;
   return result;
 }
 

@@ -25,8 +25,8 @@ struct Compiled {
   ir::GraphPtr graph;                // the graph given, for portable evaluation of the whole
   std::vector<ir::GraphPtr> graphs;  // what EvalStep::graph indexes
   std::vector<passes::PhaseTime> times;
-  std::string explanation;
   int kernels_from_cache = 0;
+  passes::Options passes;  // as given
 };
 
 // Thread-safe. Raises what the passes raise.

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "tenon/frontend/executable.h"
+#include "tenon/frontend/layer.h"
+#include "tenon/frontend/recompile.h"
 #include "tenon/frontend/signature_cache.h"
 #include "tenon/frontend/staging.h"
 
@@ -105,7 +107,9 @@ class StagedGraph : public StagedProgram {
 template <class F>
 class Stager {
  public:
-  Stager(F fn, StageOptions options) : fn_(std::move(fn)), options_(std::move(options)) {}
+  Stager(F fn, StageOptions options, Here at) : fn_(std::move(fn)), options_(std::move(options)) {
+    if (options_.name.empty()) options_.name = callable_name(fn_, at);
+  }
   template <class... Specs>
   auto operator()(const Specs&... specs) const {
     using R = ResultOf<F, Specs...>;
@@ -118,8 +122,14 @@ class Stager {
 };
 
 template <class F>
-Stager<std::decay_t<F>> stage(F&& fn, StageOptions options = {}) {
-  return {std::forward<F>(fn), std::move(options)};
+Stager<std::decay_t<F>> stage(F&& fn, StageOptions options = {}, Here at = Here::current()) {
+  return {std::forward<F>(fn), std::move(options), at};
+}
+// stage<gelu>()(specs…): the graph bears the function's name.
+template <auto kFn>
+auto stage(StageOptions options = {}, Here at = Here::current()) {
+  if (options.name.empty()) options.name = function_name<kFn>();
+  return stage(kFn, std::move(options), at);
 }
 
 // compile(fn): called with tensors it is fn, compiled once per signature; called with layouts it
@@ -127,10 +137,13 @@ Stager<std::decay_t<F>> stage(F&& fn, StageOptions options = {}) {
 template <class F>
 class CompiledFunction {
  public:
-  CompiledFunction(F fn, CompileOptions options)
+  CompiledFunction(F fn, CompileOptions options, Here at)
       : fn_(std::make_shared<const F>(std::move(fn))),
         options_(std::move(options)),
-        cache_(std::make_shared<SignatureCache>(options_.cache_size)) {}
+        place_(place_text(at)),
+        cache_(std::make_shared<SignatureCache>(options_.cache_size)) {
+    if (options_.name.empty()) options_.name = callable_name(*fn_, at);
+  }
 
   template <class... Args>
   auto operator()(const Args&... args) const {
@@ -154,8 +167,18 @@ class CompiledFunction {
   // Of the program that was compiled last.
   std::string explain() const {
     std::lock_guard lock(last_->mutex);
-    return last_->executable == nullptr ? "not called yet\n" : last_->executable->explain();
+    return last_->executable == nullptr ? options_.name + ": not called yet\n"
+                                        : last_->executable->explain();
   }
+  // Why the last call that compiled another program did so, in one line: the relation that broke,
+  // expected and actual, where the function was given to compile. Empty when there was none.
+  //   step: argument x: expected f32[4], got f32[5]: dimension 0 is 4, got 5 [argument_dim],
+  //   compiled at model.cpp:31
+  std::string last_miss() const {
+    std::lock_guard lock(last_->mutex);
+    return last_->miss;
+  }
+  const std::string& name() const { return options_.name; }
 
  private:
   // What a call that is not compiled needs to know of its arguments.
@@ -181,6 +204,7 @@ class CompiledFunction {
     program::walk_arguments(call, args...);
     std::shared_ptr<const void> found = cache_->find(call.leaves, typeid(R));
     if (found == nullptr) {
+      note_miss(cache_->why_missed(call.leaves));
       auto made = std::make_shared<const Program>(
           trace_function(*fn_, options_.stage(), SpecMode::kValues, args...), options_);
       call.clear();  // tracing may have called other programs
@@ -189,9 +213,18 @@ class CompiledFunction {
         std::lock_guard lock(last_->mutex);
         last_->executable = made->executable();
       }
-      found = cache_->insert(call.leaves, typeid(R), std::move(made));
+      std::shared_ptr<const program::Signature> signature(made->executable(), &made->signature());
+      found = cache_->insert(call.leaves, typeid(R), std::move(made), std::move(signature));
     }
     return static_cast<const Program*>(found.get())->call(call);
+  }
+
+  void note_miss(const std::string& why) const {
+    if (why.empty()) return;
+    const std::string line = why + ", compiled at " + place_;
+    if (options_.fail_on_recompile || recompile_fails()) refuse_recompile(options_.name, line);
+    std::lock_guard lock(last_->mutex);
+    last_->miss = line;
   }
 
   // Inside another function's trace, or with compiling switched off: the function itself.
@@ -204,17 +237,26 @@ class CompiledFunction {
   struct Last {
     std::mutex mutex;
     std::shared_ptr<Executable> executable;
+    std::string miss;
   };
 
   std::shared_ptr<const F> fn_;
   CompileOptions options_;
+  std::string place_;  // of the call of compile
   std::shared_ptr<SignatureCache> cache_;
   std::shared_ptr<Last> last_ = std::make_shared<Last>();
 };
 
 template <class F>
-CompiledFunction<std::decay_t<F>> compile(F&& fn, CompileOptions options = {}) {
-  return {std::forward<F>(fn), std::move(options)};
+CompiledFunction<std::decay_t<F>> compile(F&& fn, CompileOptions options = {},
+                                          Here at = Here::current()) {
+  return {std::forward<F>(fn), std::move(options), at};
+}
+// compile<gelu>(): the program bears the function's name, whatever the linker does with it.
+template <auto kFn>
+auto compile(CompileOptions options = {}, Here at = Here::current()) {
+  if (options.name.empty()) options.name = function_name<kFn>();
+  return compile(kFn, std::move(options), at);
 }
 
 }  // namespace tenon

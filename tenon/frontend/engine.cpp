@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "tenon/compiler/explain.h"
 #include "tenon/interp/interpreter.h"
 
 namespace tenon {
@@ -45,7 +46,10 @@ class InterpreterEngine : public Engine {
     return fresh;
   }
 
-  std::string explain() const override { return "  runs through the interpreter\n"; }
+  std::string explain(const std::string& title, double trace_ms) const override {
+    return fmt::format("{}     through the interpreter, {} operations, traced in {:.1f} ms\n",
+                       title, graph_->nodes().size(), trace_ms);
+  }
 
  private:
   ir::GraphPtr graph_;
@@ -78,15 +82,8 @@ class CompiledEngine : public Engine {
     return executor_->call(arguments);
   }
 
-  std::string explain() const override {
-    std::string text = compiled_.explanation;
-    if (!text.empty() && text.back() != '\n') text += '\n';
-    text += fmt::format("  code for {}, {} kernels", executor_->level(),
-                        compiled_.module->kernels.size());
-    for (const passes::PhaseTime& time : compiled_.times) {
-      text += fmt::format(", {} {:.2f} ms", time.name, time.ms);
-    }
-    return text + '\n';
+  std::string explain(const std::string& title, double trace_ms) const override {
+    return compiler::explain(compiled_, *executor_, title, trace_ms);
   }
 
  private:

@@ -21,7 +21,8 @@ class Engine {
   virtual void bind(const ArrayMap& externals) = 0;
   // The graph's results in fresh memory; updates are written into the arguments.
   virtual std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const = 0;
-  virtual std::string explain() const = 0;
+  // What became of the graph (compiler/explain.h); the first line begins with `title`.
+  virtual std::string explain(const std::string& title, double trace_ms) const = 0;
 };
 
 // `arguments` describe the graph's parameters in order. With TENON_INTERPRET set (and not 0) in the

@@ -213,7 +213,9 @@ void save(const std::string& path, const std::vector<std::shared_ptr<const Execu
   program::save_artifact(path, all);
 }
 
-std::string Executable::explain() const { return str() + "\n" + impl_->engine->explain(); }
+std::string Executable::explain() const {
+  return impl_->engine->explain(name() + staged().signature.str(), staged().trace_ms);
+}
 
 // --- compiling switched off ---
 

@@ -21,6 +21,7 @@ struct CompileOptions {
   bool allow_subgraphs = true;                   // as in StageOptions
   Weights weights = {};                          // checked whole when given; else bind() later
   size_t cache_size = 64;                        // signatures that a compiled function keeps
+  bool fail_on_recompile = false;                // of this function: recompile.h
 
   StageOptions stage() const { return {name, argument_names, allow_subgraphs}; }
 };
@@ -82,7 +83,7 @@ class Executable {
   const std::string& name() const { return staged().signature.function; }
   // name, signature, whether its weights are bound.
   std::string str() const;
-  // Groups, kernels, memory and times.
+  // Kernels, what fused and why not, memory and times: compiler/explain.h.
   std::string explain() const;
 
  private:

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "tenon/base/error.h"
+
 namespace tenon {
 namespace {
 
@@ -40,8 +42,9 @@ uint64_t hash_call(const program::Leaves& call) {
 }  // namespace
 
 SignatureCache::Entry::Entry(const program::Leaves& call, std::type_index type,
-                             std::shared_ptr<const void> kept)
-    : structure(call.tokens), result(type), program(std::move(kept)) {
+                             std::shared_ptr<const void> kept,
+                             std::shared_ptr<const program::Signature> guards)
+    : structure(call.tokens), result(type), program(std::move(kept)), signature(std::move(guards)) {
   for (const program::Leaf& leaf : call.leaves) {
     if (leaf.array != nullptr) {
       types.push_back({leaf.array->dtype(), leaf.array->dims()});
@@ -66,6 +69,54 @@ bool SignatureCache::Entry::matches(const program::Leaves& call, std::type_index
   return true;
 }
 
+size_t SignatureCache::Entry::agreement(const program::Leaves& call) const {
+  if (!structure.matches(call.tokens)) return 0;
+  size_t holds = 1;
+  size_t next_static = 0;
+  for (const program::Leaf& leaf : call.leaves) {
+    if (leaf.array != nullptr) continue;
+    if (!(statics[next_static++].view() == leaf.value)) return holds;
+    ++holds;
+  }
+  size_t next_type = 0;
+  for (const program::Leaf& leaf : call.leaves) {
+    if (leaf.array == nullptr) continue;
+    const Type& wanted = types[next_type++];
+    if (wanted.dtype != leaf.array->dtype() || wanted.dims.size() != leaf.array->rank()) break;
+    ++holds;
+    if (wanted.dims != leaf.array->dims()) break;
+    ++holds;
+  }
+  return holds;
+}
+
+std::string SignatureCache::why_missed(const program::Leaves& call) const {
+  std::shared_ptr<const program::Signature> nearest;
+  {
+    std::shared_lock lock(mutex_);
+    size_t best = 0;
+    uint64_t newest = 0;
+    for (const auto& item : entries_) {
+      const size_t agreement = item.second->agreement(call);
+      const uint64_t used = item.second->used;
+      const bool nearer = agreement > best || (agreement == best && used >= newest);
+      if (nearest != nullptr && !nearer) continue;
+      nearest = item.second->signature;
+      best = agreement;
+      newest = used;
+    }
+  }
+  if (nearest == nullptr) return "";
+  try {
+    std::vector<runtime::Array> arrays;
+    nearest->check(call, arrays);
+  } catch (const Error& error) {
+    return fmt::format("{} [{}]", error.message(), error.parts().label);
+  }
+  return fmt::format("{}: called with other C++ types, and so with another type of result",
+                     nearest->function);
+}
+
 const SignatureCache::Entry* SignatureCache::find_entry(uint64_t hash, const program::Leaves& call,
                                                         std::type_index type) const {
   auto [begin, end] = entries_.equal_range(hash);
@@ -86,14 +137,14 @@ std::shared_ptr<const void> SignatureCache::find(const program::Leaves& call,
   return entry == nullptr ? nullptr : entry->program;
 }
 
-std::shared_ptr<const void> SignatureCache::insert(const program::Leaves& call,
-                                                   std::type_index type,
-                                                   std::shared_ptr<const void> program) {
+std::shared_ptr<const void> SignatureCache::insert(
+    const program::Leaves& call, std::type_index type, std::shared_ptr<const void> program,
+    std::shared_ptr<const program::Signature> signature) {
   const uint64_t hash = hash_call(call);
   std::unique_lock lock(mutex_);
   if (const Entry* entry = find_entry(hash, call, type)) return entry->program;
   if (entries_.size() >= limit_) evict();
-  auto entry = std::make_unique<Entry>(call, type, program);
+  auto entry = std::make_unique<Entry>(call, type, program, std::move(signature));
   entry->used = clock_.fetch_add(1, std::memory_order_relaxed);
   entries_.emplace(hash, std::move(entry));
   return program;

@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <shared_mutex>
+#include <string>
 #include <typeindex>
 #include <unordered_map>
 #include <vector>
 
-#include "tenon/program/leaf.h"
+#include "tenon/program/signature.h"
 
 namespace tenon {
 
@@ -22,13 +23,21 @@ class SignatureCache {
   std::shared_ptr<const void> find(const program::Leaves& call, std::type_index type) const;
   // Keeps `program` unless an equal call's has been kept meanwhile; returns the one that is kept.
   std::shared_ptr<const void> insert(const program::Leaves& call, std::type_index type,
-                                     std::shared_ptr<const void> program);
+                                     std::shared_ptr<const void> program,
+                                     std::shared_ptr<const program::Signature> signature);
+  // Why no program serves this call: the first check of signature.h that it fails against the
+  // program that it comes closest to. One line; empty when nothing is kept.
+  //   step: argument x: expected f32[4], got f32[5]: dimension 0 is 4, got 5 [argument_dim]
+  std::string why_missed(const program::Leaves& call) const;
   size_t size() const;
 
  private:
   struct Entry {
-    Entry(const program::Leaves& call, std::type_index type, std::shared_ptr<const void> program);
+    Entry(const program::Leaves& call, std::type_index type, std::shared_ptr<const void> program,
+          std::shared_ptr<const program::Signature> signature);
     bool matches(const program::Leaves& call, std::type_index type) const;
+    // How many of a call's checks hold, one after another.
+    size_t agreement(const program::Leaves& call) const;
     struct Type {
       DType dtype;
       std::vector<int64_t> dims;
@@ -38,6 +47,7 @@ class SignatureCache {
     std::vector<Type> types;
     std::type_index result;
     std::shared_ptr<const void> program;
+    std::shared_ptr<const program::Signature> signature;
     mutable std::atomic<uint64_t> used{0};
   };
   const Entry* find_entry(uint64_t hash, const program::Leaves& call, std::type_index type) const;

@@ -48,17 +48,6 @@ std::vector<std::string> TensorTree::routes(const std::vector<std::string>& name
   return out;
 }
 
-std::string default_name(std::string_view type, bool is_function) {
-  if (is_function) return "fn";
-  if (type.find("lambda") != std::string_view::npos) return "lambda";
-  std::string name(type.substr(type.rfind(':') + 1));
-  name = name.substr(0, name.find('<'));
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name.empty() ? "fn" : name;
-}
-
 Staging::Staging(const std::string& name, const StageOptions& options, TensorTree& arguments,
                  SpecMode mode)
     : options_(options), scope_(name, Trace::Kind::kProgram) {
@@ -107,7 +96,8 @@ Staged Staging::finish(TensorTree& result) {
                                 signature_.function, what),
                     {.label = "result_c1"});
   }
-  return {std::move(graph), std::move(signature_)};
+  const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - begin_;
+  return {std::move(graph), std::move(signature_), ms.count()};
 }
 
 std::string StagedProgram::str(const ir::PrintOptions& options) const {

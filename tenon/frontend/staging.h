@@ -2,6 +2,7 @@
 // everything else is static; then the function runs under a trace.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tenon/frontend/function_name.h"
 #include "tenon/frontend/index.h"
 #include "tenon/frontend/trace.h"
 #include "tenon/ir/text.h"
@@ -18,7 +20,7 @@
 namespace tenon {
 
 struct StageOptions {
-  std::string name = {};  // of the program; by default the callable's type, "fn" for a function
+  std::string name = {};  // of the program; by default what function_name.h finds
   std::vector<std::string> argument_names = {};  // of positional arguments, for errors and text
   bool allow_subgraphs = true;                   // false: bodies are traced into their callers
 };
@@ -27,6 +29,7 @@ struct StageOptions {
 struct Staged {
   ir::GraphPtr graph;
   program::Signature signature;
+  double trace_ms = 0;
 };
 
 // Walks values with Tensor leaves and remembers them in order; for arguments and results.
@@ -71,17 +74,10 @@ class Staging {
 
  private:
   StageOptions options_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   Trace::Scope scope_;
   program::Signature signature_;
 };
-
-// The name of a program by default.
-std::string default_name(std::string_view type, bool is_function);
-template <class F>
-std::string program_name(const StageOptions& options) {
-  if (!options.name.empty()) return options.name;
-  return default_name(program::type_name<F>(), std::is_pointer_v<F> || std::is_function_v<F>);
-}
 
 // What a function's argument is inside the trace: a declaration becomes a tensor.
 template <class T>
@@ -115,7 +111,7 @@ TracedFunction<ResultOf<F, Args...>> trace_function(const F& fn, const StageOpti
   std::tuple<Traced<Args>...> arguments{Traced<Args>(specs)...};
   TensorTree in;
   std::apply([&in](auto&... argument) { program::walk_arguments(in, argument...); }, arguments);
-  Staging staging(program_name<F>(options), options, in, mode);
+  Staging staging(options.name, options, in, mode);
   TensorTree out;
   auto result = std::make_shared<Stored<R>>([&]() -> Stored<R> {
     if constexpr (std::is_void_v<R>) {

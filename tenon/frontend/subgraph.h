@@ -75,7 +75,9 @@ template <class F>
 class Subgraph {
  public:
   Subgraph(F fn, SubgraphOptions options, Here at)
-      : fn_(std::move(fn)), options_(std::move(options)), at_(at) {}
+      : fn_(std::move(fn)), options_(std::move(options)), at_(at) {
+    if (options_.name.empty()) options_.name = callable_name(fn_, at);
+  }
 
   template <class... Args>
   auto operator()(const Args&... args) const {
@@ -86,9 +88,7 @@ class Subgraph {
       return static_cast<R>(std::apply(fn_, arguments));
     TensorTree in;
     std::apply([&in](auto&... argument) { program::walk_arguments(in, argument...); }, arguments);
-    StageOptions naming;
-    naming.name = options_.name;
-    SubgraphCall call(program_name<F>(naming), options_, in, typeid(R), at_);
+    SubgraphCall call(options_.name, options_, in, typeid(R), at_);
     auto run = [&]() -> Stored<R> {
       if constexpr (std::is_void_v<R>) {
         std::apply(fn_, arguments);
@@ -124,6 +124,12 @@ template <class F>
 Subgraph<std::decay_t<F>> as_subgraph(F&& fn, SubgraphOptions options = {},
                                       Here at = Here::current()) {
   return {std::forward<F>(fn), std::move(options), at};
+}
+// as_subgraph<block>({.prefix = "layers.0."}): the body bears the function's name.
+template <auto kFn>
+auto as_subgraph(SubgraphOptions options = {}, Here at = Here::current()) {
+  if (options.name.empty()) options.name = function_name<kFn>();
+  return as_subgraph(kFn, std::move(options), at);
 }
 
 }  // namespace tenon

@@ -58,7 +58,9 @@ Kind kind_of(const ir::Node& node) {
 
 class Fuser {
  public:
-  explicit Fuser(const ir::Graph& graph) : graph_(graph), nodes_(graph.nodes()) {}
+  Fuser(const ir::Graph& graph, bool explain) : graph_(graph), nodes_(graph.nodes()) {
+    if (explain) find_readers();
+  }
 
   Partition run() {
     for (const ir::NodePtr& node : nodes_) add_work(*node);
@@ -334,6 +336,7 @@ class Fuser {
     if (!used) return;
     const Kind kind = kind_of(*node);
     if (kind == Kind::kMatmul && join_epilogue(node, uses[0])) return;
+    if (!readers_.empty()) note_apart(node, kind);
     const int group = new_group(
         kind, node, kind == Kind::kSliceUpdate ? node->operands[1].shape() : node->types[0].shape);
     for (uint32_t i = 0; i < node->types.size(); ++i) {
@@ -393,7 +396,11 @@ class Fuser {
     const bool output = outputs_.count(value) > 0;
     if (uses.empty() && !output) return;
     const bool memory = std::any_of(uses.begin(), uses.end(), [](auto& use) { return use.memory; });
-    if (memory || output) return materialise(value, uses, output ? "a result" : "");
+    if (memory || output) {
+      return materialise(value, uses,
+                         memory ? memory_reader(uses) + " reads whole operands"
+                                : "it is a result, and no reader runs over its elements once each");
+    }
     std::set<int> readers = groups_of(uses);
     if (readers.size() > 1) merge_readers(readers);
     for (Use& use : uses) use.group = find(use.group);
@@ -493,12 +500,9 @@ class Fuser {
 
   // Gives `value` memory: a root of a readers' group where one has its shape, else of a new group.
   void materialise(const ir::Value& value, const std::vector<Use>& uses, std::string_view reason) {
-    if (!reason.empty() && reason != "a result") {
-      notes_ += fmt::format("{} {}: in memory, {}\n", value.node->op->name, ir::brief(value.type()),
-                            reason);
-    }
     if (value.node->op->name == "reshape") return place_view(value, uses);
     int group = joinable(value, uses);
+    if (group < 0) note_apart(value, reason);
     if (group < 0) {
       group = new_group(Kind::kLoops, nullptr, value.shape());
       pure_epilogue_.insert(group);
@@ -534,6 +538,46 @@ class Fuser {
       if (at_root && free) return reader;
     }
     return -1;
+  }
+
+  // --- explanation
+  // --------------------------------------------------------------------------------
+  void find_readers() {
+    for (const ir::NodePtr& node : nodes_) {
+      for (const ir::Value& operand : node->operands) readers_[operand].push_back(node.get());
+    }
+  }
+
+  // The operation among the readers that needs memory.
+  std::string memory_reader(const std::vector<Use>& uses) const {
+    for (const Use& use : uses) {
+      const Group& group = groups_[static_cast<size_t>(find(use.group))];
+      if (use.memory && group.anchor != nullptr) return std::string(group.anchor->op->name);
+    }
+    return "a reader";
+  }
+
+  void note_apart(const ir::Value& value, std::string_view reason) {
+    if (value.node->op->is(ir::kLeaf)) return;
+    auto it = readers_.find(value);
+    if (it == readers_.end()) return;
+    std::vector<std::string_view> names;
+    for (const ir::Node* reader : it->second) {
+      const std::string_view name = reader->op->name;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    apart_ += fmt::format("@{} {} → {}: {} in memory, {}\n", graph_.name, value.node->op->name,
+                          fmt::join(names, ", "), ir::brief(value.type()), reason);
+  }
+
+  void note_apart(const ir::NodePtr& node, Kind kind) {
+    const std::string op(node->op->name);
+    const std::string reason =
+        kind == Kind::kMatmul ? "no reader alone takes the product's elements once each"
+        : kind == Kind::kHost ? op + " has no kernel and runs through its reference evaluation"
+        : kind == Kind::kCall ? "a shared body has kernels of its own"
+                              : op + " is a kernel of its own";
+    for (uint32_t i = 0; i < node->types.size(); ++i) note_apart(ir::Value{node, i}, reason);
   }
 
   void place_view(const ir::Value& value, const std::vector<Use>& uses) {
@@ -580,7 +624,7 @@ class Fuser {
       tidy(partition.groups.back());
     }
     check_internal(partition.groups.size() == live, "groups form no cycle");
-    partition.notes = std::move(notes_);
+    partition.apart = std::move(apart_);
     return partition;
   }
 
@@ -608,7 +652,9 @@ class Fuser {
   std::unordered_set<int> pure_epilogue_;  // groups of elementwise operations alone
   std::map<LoopId, Dim> extents_;
   LoopId next_loop_ = 1 << 16;
-  std::string notes_;
+  // The operations that read a value; empty unless the partition is to be explained.
+  std::unordered_map<ir::Value, std::vector<const ir::Node*>, ir::ValueHash> readers_;
+  std::string apart_;
 };
 
 }  // namespace
@@ -626,6 +672,6 @@ std::string_view name(Group::Kind kind) {
   return "";
 }
 
-Partition fuse(const ir::Graph& graph) { return Fuser(graph).run(); }
+Partition fuse(const ir::Graph& graph, bool explain) { return Fuser(graph, explain).run(); }
 
 }  // namespace tenon::passes

@@ -15,6 +15,7 @@
 
 namespace tenon::passes {
 
-Partition fuse(const ir::Graph& graph);
+// `explain`: Partition::apart is filled.
+Partition fuse(const ir::Graph& graph, bool explain = false);
 
 }  // namespace tenon::passes

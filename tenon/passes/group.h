@@ -36,7 +36,7 @@ struct Group {
 
 struct Partition {
   std::vector<Group> groups;  // in an order in which they can run
-  std::string notes;          // why neighbours did not fuse, one line each
+  std::string apart;          // why neighbours did not fuse, one line each; when asked for
 };
 
 std::string_view name(Group::Kind kind);

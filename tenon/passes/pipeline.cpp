@@ -52,13 +52,14 @@ class Timer {
 struct Programs {
   ModuleBuilder builder;
   std::unordered_map<const ir::Graph*, BodyContract> contracts;
-  std::string explanation;
+  Explanation explanation;
 
   uint32_t plan(const GraphPtr& graph, uint32_t index, ProgramRole role) {
     ProgramPlan plan = plan_program(builder, graph, index, role, contracts);
     builder.programs[graph.get()] = plan.program;
     contracts[graph.get()] = std::move(plan.contract);
-    explanation += plan.explanation;
+    explanation.groups += plan.explanation.groups;
+    explanation.apart += plan.explanation.apart;
     return plan.program;
   }
 
@@ -124,6 +125,7 @@ Lowered lower(const GraphPtr& graph, const Options& options) {
   Timer timer(&lowered.times);
   const SetupSplit split = timer.run("split_setup", [&] { return split_setup(lowered.graph); });
   Programs programs;
+  programs.builder.explain = options.explain;
   abi::Module& module = programs.builder.module;
   module.entry = timer.run("lower", [&] {
     if (split.setup != nullptr) {

@@ -9,6 +9,7 @@
 #include "tenon/ir/graph.h"
 #include "tenon/ir/verify.h"
 #include "tenon/kir/kernel.h"
+#include "tenon/passes/explanation.h"
 
 namespace tenon::passes {
 
@@ -32,6 +33,7 @@ struct Options {
   std::vector<std::string> skip;  // names of passes left out
   std::string stop_after;         // a graph pass's name: lowering is not run
   bool verify = false;            // run stage specs after each pass
+  bool explain = false;           // fill Lowered::explanation
   std::function<void(std::string_view pass, const ir::GraphPtr&)> print_after;
 };
 
@@ -42,7 +44,7 @@ struct Lowered {
   abi::Module module;                // programs, dims, slots, externals, constants
   std::vector<kir::Kernel> kernels;  // in the order of module.kernels; distinct by canonical text
   std::vector<PhaseTime> times;
-  std::string explanation;  // groups, and why neighbours did not fuse
+  Explanation explanation;
 };
 
 // Runs the graph passes only.

@@ -39,7 +39,7 @@ class Planner {
         graph_index_(graph_index),
         role_(role),
         contracts_(contracts),
-        partition_(fuse(*graph)) {
+        partition_(fuse(*graph, module.explain)) {
     const std::vector<ir::NodePtr> nodes = graph->nodes();
     for (size_t i = 0; i < nodes.size(); ++i) {
       node_index_[nodes[i].get()] = static_cast<uint32_t>(i);
@@ -58,7 +58,7 @@ class Planner {
     place_temps();
     finish_steps();
     plan_.contract.overwrites = overwritten_;
-    plan_.explanation += partition_.notes;
+    plan_.explanation.apart = std::move(partition_.apart);
     module_.module.programs.push_back(std::move(program_));
     return std::move(plan_);
   }
@@ -507,7 +507,8 @@ class Planner {
   }
 
   void explain(const Group& group) {
-    if (group.kind == Group::Kind::kView) return;
+    const bool own = group.kind != Group::Kind::kView && group.kind != Group::Kind::kCall;
+    if (!module_.explain || !own) return;
     std::string ops;
     for (const ir::NodePtr& node : group.members) {
       if (!ops.empty()) ops += "·";
@@ -518,7 +519,8 @@ class Planner {
       if (!roots.empty()) roots += ", ";
       roots += ir::brief(root.type());
     }
-    plan_.explanation += fmt::format("@{} {} {} → {}\n", graph_.name, name(group.kind), ops, roots);
+    plan_.explanation.groups +=
+        fmt::format("@{} {} {} → {}\n", graph_.name, name(group.kind), ops, roots);
   }
 
   ModuleBuilder& module_;

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "tenon/passes/explanation.h"
 #include "tenon/passes/group.h"
 #include "tenon/passes/module_builder.h"
 
@@ -30,7 +31,7 @@ struct BodyContract {
 struct ProgramPlan {
   uint32_t program = 0;  // index in the module
   BodyContract contract;
-  std::string explanation;
+  Explanation explanation;  // when ModuleBuilder::explain
 };
 
 // Plans `graph`, whose bodies are planned (module.programs, `contracts`), and appends the program.

@@ -275,27 +275,22 @@ std::vector<Array> Executor::call(std::span<const Array> arguments) const {
   return results;
 }
 
-std::string Executor::describe_plan(std::span<const Array> arguments) const {
-  Context context;
-  impl_->bind_symbols(arguments, context);
-  const Plan& plan = impl_->plan_for(context);
-  const abi::Module& module = *impl_->module;
-  std::string text;
-  for (size_t p = module.programs.size(); p-- > 0;) {
-    const ProgramPlan& sizes = plan.programs[p];
-    if (sizes.slots.empty() && p != module.entry) continue;
-    const abi::Program& program = module.programs[p];
-    text +=
-        fmt::format("{}: {} steps, arena {} B\n", program.name, program.steps.size(), sizes.frame);
-    for (size_t i = 0; i < program.slots.size(); ++i) {
-      const abi::Slot& slot = program.slots[i];
-      if (slot.kind != abi::Slot::Kind::kTemp) continue;
-      text += fmt::format("  slot {}: {}, {} B at {}, steps {} to {}\n", i,
-                          describe(slot.dtype, sizes.slots[i].dims), sizes.slots[i].bytes,
-                          sizes.slots[i].offset, slot.first, slot.last);
-    }
+Executor::Sizes Executor::recent_sizes() const {
+  const std::vector<int64_t> machine = SymbolTable::machine_values();
+  Sizes sizes;
+  {
+    std::lock_guard lock(impl_->plans_mutex);
+    if (!impl_->plans.empty()) sizes.plan = impl_->plans.front();
   }
-  return text;
+  if (sizes.plan == nullptr && impl_->binding.bound() == machine.size()) {
+    sizes.plan = impl_->shared_plan(machine);
+  }
+  if (sizes.plan == nullptr) return sizes;
+  for (uint32_t i = static_cast<uint32_t>(machine.size()); i < sizes.plan->symbols.size(); ++i) {
+    sizes.names += fmt::format("{}{} = {}", sizes.names.empty() ? "" : ", ",
+                               impl_->planner.symbols().name(i), sizes.plan->symbols[i]);
+  }
+  return sizes;
 }
 
 }  // namespace tenon::runtime

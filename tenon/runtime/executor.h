@@ -17,6 +17,8 @@ namespace tenon::runtime {
 using EvalHook = std::function<std::vector<Literal>(
     const abi::EvalStep&, std::span<const Literal> operands, const Dim::Lookup& symbols)>;
 
+struct Plan;  // plan.h
+
 struct ArgumentSpec {
   std::string route;  // "x", "p.w", "1.lo": for errors
   DType dtype;
@@ -57,8 +59,12 @@ class Executor {
   // updates.
   std::vector<Array> call(std::span<const Array> arguments) const;
 
-  // For explain(): arena bytes for given arguments, intermediates with their places and sizes.
-  std::string describe_plan(std::span<const Array> arguments) const;
+  // For explain(): the memory plan of the newest sizes; a program without names is planned now.
+  struct Sizes {
+    std::shared_ptr<const Plan> plan;  // null before the first call of a program with names
+    std::string names;                 // "batch = 4, n = 7"; empty for none
+  };
+  Sizes recent_sizes() const;
   const std::string& level() const;  // of the image in use; empty without kernels
 
  private:

@@ -74,13 +74,13 @@ TEST(Subgraph, WeightsAreChecked) {
   };
   const Tensor two = tensor({2.0f});
   EXPECT_EQ(refused({{"layers.0.w", two}}),
-            "KeyError: fn: missing weights: layers.1.w [weight_missing]");
+            "KeyError: two_layers: missing weights: layers.1.w [weight_missing]");
   EXPECT_EQ(refused({{"layers.0.w", two}, {"layers.1.w", tensor({2})}}),
-            "ValueError: fn: weight layers.1.w: expected f32[1], got i32[1] [weight_type]");
+            "ValueError: two_layers: weight layers.1.w: expected f32[1], got i32[1] [weight_type]");
   EXPECT_EQ(refused({{"layers.0.w", two}, {"layers.1.w", tensor({{2.0f}})}}),
-            "ValueError: fn: weight layers.1.w: expected f32[1], got f32[1, 1] [weight_type]");
+            "ValueError: two_layers: weight layers.1.w: expected f32[1], got f32[1, 1] [weight_type]");
   EXPECT_EQ(refused({{"layers.0.w", two}, {"layers.1.w", two}, {"layers.1.v", two}}),
-            "KeyError: fn: the program reads no weight layers.1.v [weight_unused]\n"
+            "KeyError: two_layers: the program reads no weight layers.1.v [weight_unused]\n"
             "  hint: did you mean \"layers.1.w\"?");
 }
 

@@ -37,7 +37,7 @@ void compare(uint64_t seed, const passes::Options& options) {
     for (size_t i = 0; i < wanted.size(); ++i) {
       EXPECT_EQ(fuzz::difference(wanted[i], got[i], random.outputs[i]), "")
           << "output " << i << "\n"
-          << lowered.explanation;
+          << lowered.explanation.groups;
     }
   } catch (const std::exception& error) {
     ADD_FAILURE() << error.what();
@@ -48,6 +48,7 @@ TEST(RandomGraphs, KernelsAgreeWithTheInterpreter) {
   const uint64_t first = number_of("TENON_FUZZ_SEED", 1);
   const uint64_t count = number_of("TENON_FUZZ_GRAPHS", 2000);
   passes::Options options;
+  options.explain = true;
   options.verify = true;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     compare(seed, options);
@@ -59,6 +60,7 @@ TEST(RandomGraphs, AgreeWithoutGraphPasses) {
   const uint64_t first = number_of("TENON_FUZZ_SEED", 1) + 1000000;
   const uint64_t count = number_of("TENON_FUZZ_GRAPHS", 2000) / 10;
   passes::Options options;
+  options.explain = true;
   options.skip = {"canonicalize", "simplify",      "fold_constants",   "propagate_shapes", "cse",
                   "tidy",         "inline_bodies", "split_reductions", "pack_matmul"};
   for (uint64_t seed = first; seed < first + count; ++seed) {

@@ -9,6 +9,7 @@
 
 #include "tenon/base/check_code.h"
 #include "tenon/base/error.h"
+#include "tenon/runtime/plan.h"
 
 namespace tenon::runtime {
 namespace {
@@ -140,10 +141,12 @@ TEST(Executor, RunsAChainForAnySize) {
     EXPECT_EQ(values(out[0]), Floats(static_cast<size_t>(n), 10.0f));
   }
   std::vector<Array> args = {floats({1, 2}), floats({3, 4})};
-  EXPECT_EQ(run.describe_plan(args),
-            "step: 3 steps, arena 128 B\n"
-            "  slot 3: f32[2], 8 B at 0, steps 0 to 1\n"
-            "  slot 4: f32[2], 8 B at 64, steps 1 to 2\n");
+  run.call(args);
+  const Executor::Sizes sizes = run.recent_sizes();
+  EXPECT_EQ(sizes.names, "n = 2");
+  EXPECT_EQ(sizes.plan->programs[0].frame, 128u);
+  EXPECT_EQ(sizes.plan->programs[0].slots[3].offset, 0u);
+  EXPECT_EQ(sizes.plan->programs[0].slots[4].offset, 64u);
 }
 
 TEST(Executor, SplitsOverThreads) {
