@@ -11,7 +11,7 @@ import os
 import re
 import time
 
-from rows import ROWS
+from rows import BY_NAME, ROWS
 
 
 def load(path):
@@ -51,9 +51,9 @@ class Line:
         if self.peers:
             best = max if row.is_rate else min
             self.references["best"] = best(self.peers.values())
-        for name in ("copy_524", "copy_64"):
-            if any(other == name for other, _ in row.bars) and name in limits:
-                self.references[name] = limits[name]["min"]
+        for other, _ in row.bars:
+            if other in limits:
+                self.references[other] = limits[other]["min"]
 
     def ratio(self, other):
         """How many times better than `other` Tenon is: over 1 is better."""
@@ -80,6 +80,8 @@ class Line:
             return f"≥ {factor:g} × {other}"
         if other.startswith("copy"):
             return f"≤ {factor:g} × copy"
+        if other in BY_NAME:
+            return f"≤ {factor:g} × {other}"
         return f"≥ {1 / factor:.3g} × {other}"
 
     def cells(self):
@@ -126,7 +128,7 @@ def main():
     tenon = {r["name"]: r for r in load(options.tenon)}
     peers = load(options.peers) if options.peers and os.path.exists(options.peers) else None
     measured = (peers or {}).get("rows", {})
-    lines = [Line(row, tenon.get(row.name), measured.get(row.name, {}), limits) for row in ROWS]
+    lines = [Line(row, tenon.get(row.name), measured.get(row.name, {}), {**limits, **tenon}) for row in ROWS]
     text = section(lines, limits, peers)
     print(text)
     if options.write:

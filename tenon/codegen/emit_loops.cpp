@@ -1,4 +1,5 @@
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include "tenon/base/error.h"
 #include "tenon/codegen/emitter.h"
@@ -10,12 +11,14 @@ using kir::Combine;
 using kir::Inst;
 
 Emitter::Values Emitter::counted_loop(Value* lo, Value* hi, int64_t step, const Values& init,
-                                      const LoopBody& body) {
+                                      const LoopBody& body, bool rare) {
   llvm::LLVMContext& context = module_.getContext();
+  // Code that hardly ever runs stands apart and takes no registers from the rest.
+  llvm::MDNode* weights = rare ? llvm::MDBuilder(context).createBranchWeights(1, 1 << 20) : nullptr;
   llvm::BasicBlock* before = b_.GetInsertBlock();
   auto* loop = llvm::BasicBlock::Create(context, "loop", function_);
   auto* after = llvm::BasicBlock::Create(context, "after", function_);
-  b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), loop, after);
+  b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), loop, after, weights);
 
   b_.SetInsertPoint(loop);
   llvm::PHINode* var = b_.CreatePHI(b_.getInt64Ty(), 2);
@@ -30,7 +33,7 @@ Emitter::Values Emitter::counted_loop(Value* lo, Value* hi, int64_t step, const 
   Values next = body(var, carried);
   Value* following = b_.CreateAdd(var, index(step), "", false, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
-  b_.CreateCondBr(b_.CreateICmpSLT(following, hi), loop, after);
+  b_.CreateCondBr(b_.CreateICmpSLT(following, hi), loop, after, weights);
   var->addIncoming(following, latch);
   for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
 
@@ -53,6 +56,9 @@ void Emitter::emit_for(const Inst& inst) {
 // Inside a vector loop a carried value is a scalar when all lanes agree, else one vector a part.
 void Emitter::emit_serial_loop(const Inst& inst) {
   const kir::Loop& loop = *inst.loop;
+  Mode inner = mode_;
+  inner.prefetch = 0;
+  ModeScope scope(*this, inner);
   auto is_varying = [&](const CarriedVar& carried) {
     return mode_.lanes != 0 && mode_.divergence->of(carried.param) == Spread::kVarying;
   };
@@ -77,19 +83,20 @@ void Emitter::emit_serial_loop(const Inst& inst) {
 
   Values init;
   for (const CarriedVar& carried : loop.carried) flatten(carried, carried.init, init);
-  Values results =
-      counted_loop(uniform(inst.args[0], "the loop bound"), uniform(inst.args[1], "the loop bound"),
-                   loop.spec.step, init, [&](Value* var, const Values& values) {
-                     set_uniform(loop.var, var);
-                     size_t at = 0;
-                     for (const CarriedVar& carried : loop.carried)
-                       unflatten(carried, carried.param, values, at);
-                     emit_block(loop.body);
-                     Values next;
-                     for (const CarriedVar& carried : loop.carried)
-                       flatten(carried, carried.next, next);
-                     return next;
-                   });
+  Values results = counted_loop(
+      uniform(inst.args[0], "the loop bound"), uniform(inst.args[1], "the loop bound"),
+      loop.spec.step, init,
+      [&](Value* var, const Values& values) {
+        set_uniform(loop.var, var);
+        size_t at = 0;
+        for (const CarriedVar& carried : loop.carried)
+          unflatten(carried, carried.param, values, at);
+        emit_block(loop.body);
+        Values next;
+        for (const CarriedVar& carried : loop.carried) flatten(carried, carried.next, next);
+        return next;
+      },
+      loop.spec.rare);
   size_t at = 0;
   for (const CarriedVar& carried : loop.carried) unflatten(carried, carried.result, results, at);
 }
@@ -103,6 +110,7 @@ void Emitter::emit_vector_loop(const Inst& inst) {
   Mode wide{plan.lanes, plan.interleave, nullptr, &divergence, true};
   Mode single = wide;
   single.parts = 1;
+  wide.prefetch = plan.prefetch;
   int64_t block = int64_t{plan.lanes} * plan.interleave;
 
   Values state;

@@ -42,6 +42,7 @@ class Emitter {
     Value* mask = nullptr;                   // active lanes; null: all. Only with one part
     const Divergence* divergence = nullptr;  // of the vector loop around
     bool inside_vector_loop = false;
+    int64_t prefetch = 0;  // bytes ahead of contiguous loads; 0: none
   };
   // Restores the mode at the end of a scope.
   class ModeScope;
@@ -85,6 +86,7 @@ class Emitter {
   Values load_contiguous(const Address& address, bool reversed, const Values* predicate,
                          const Values* other);
   Values gather(const Address& address, const Values* predicate, const Values* other);
+  void prefetch_ahead(const Address& address);
   void store(const Address& address, kir::Val value, const Values* predicate, bool streaming);
   void store_contiguous(const Address& address, bool reversed, Values values,
                         const Values* predicate, bool streaming);
@@ -112,7 +114,8 @@ class Emitter {
   // emit_loops.cpp
   using LoopBody = std::function<Values(Value* var, const Values& carried)>;
   // for (var = lo; var < hi; var += step); returns the carried values at the end.
-  Values counted_loop(Value* lo, Value* hi, int64_t step, const Values& init, const LoopBody& body);
+  Values counted_loop(Value* lo, Value* hi, int64_t step, const Values& init, const LoopBody& body,
+                      bool rare = false);
   void emit_for(const kir::Inst& inst);
   void emit_serial_loop(const kir::Inst& inst);
   void emit_vector_loop(const kir::Inst& inst);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace tenon::codegen {
@@ -12,10 +13,20 @@ using kir::Inst;
 using kir::Op;
 using kir::Type;
 
-void for_each_inst(const kir::Block& block, const std::function<void(const Inst&)>& visit) {
+using Visit = std::function<void(const Inst&)>;
+
+void for_each_inst(const kir::Block& block, const Visit& visit) {
   for (const Inst* inst : block.insts) {
     visit(*inst);
     if (inst->loop) for_each_inst(inst->loop->body, visit);
+  }
+}
+
+// Without what hardly ever runs.
+void for_each_usual(const kir::Block& block, const Visit& visit) {
+  for (const Inst* inst : block.insts) {
+    visit(*inst);
+    if (inst->loop && !inst->loop->spec.rare) for_each_usual(inst->loop->body, visit);
   }
 }
 
@@ -25,6 +36,9 @@ bool touches_memory(Op op) { return op == Op::kLoad || op == Op::kStore || op ==
 struct Survey {
   int widest = 0;              // bits of the widest element computed in lanes
   int work = 0;                // varying instructions, weighted
+  int path = 0;                // cycles of the longest chain of them
+  int live = 0;                // the most values that are held at one time
+  int streams = 0;             // contiguous loads of the loop's own body
   int carried = 0;             // varying carried values, of this loop and of loops inside
   bool narrow_memory = false;  // a varying access of less than 32 bits, or by separate addresses
 };
@@ -35,8 +49,17 @@ class Surveyor {
       : divergence_(divergence), kernel_(kernel) {
     find_data(loop);
     for (const kir::CarriedVar& carried : loop.loop->carried) count_carried(carried);
-    for_each_inst(loop.loop->body, [&](const Inst& inst) { count(inst); });
+    for_each_inst(loop.loop->body, [&](const Inst& inst) {
+      if (touches_memory(inst.op)) count_memory(inst);
+    });
+    for_each_usual(loop.loop->body, [&](const Inst& inst) { count(inst); });
     if (survey_.widest == 0) survey_.widest = 32;
+    measure_path(loop.loop->body);
+    measure_live(loop.loop->body);
+    for (const Inst* inst : loop.loop->body.insts) {
+      const bool load = inst->op == Op::kLoad && inst->args.size() == 1;
+      if (load && divergence_.of(inst->args[0]) == Spread::kAffine) ++survey_.streams;
+    }
   }
   Survey result() const { return survey_; }
 
@@ -79,10 +102,10 @@ class Surveyor {
 
   void count(const Inst& inst) {
     if (inst.loop) {
+      if (inst.loop->spec.rare) return;
       for (const kir::CarriedVar& carried : inst.loop->carried) count_carried(carried);
       return;
     }
-    if (touches_memory(inst.op)) count_memory(inst);
     if (!is_varying(const_cast<Inst*>(&inst)) && inst.op != Op::kStore) return;
     survey_.work += weight(inst.op);
     bool wide_address = inst.type == Type::kI64 && (inst.op != Op::kLoad || !data_.contains(&inst));
@@ -120,20 +143,99 @@ class Surveyor {
     }
   }
 
+  static int latency(Op op) {
+    switch (op) {
+      case Op::kDiv:
+      case Op::kSqrt: return 16;
+      case Op::kLoad: return 8;
+      case Op::kAnd:
+      case Op::kOr:
+      case Op::kXor:
+      case Op::kShl:
+      case Op::kLShr:
+      case Op::kAShr:
+      case Op::kBitcast:
+      case Op::kAbs:
+      case Op::kNeg:
+      case Op::kCopySign:
+      case Op::kSelect: return 1;
+      default: return 4 * weight(op);
+    }
+  }
+
+  // When each value is ready, in cycles from the start of a round.
+  void measure_path(const kir::Block& body) {
+    for (const Inst* inst : body.insts) {
+      int start = 0;
+      for (kir::Val arg : inst->args) start = std::max(start, ready_[arg]);
+      if (inst->loop) {
+        measure_loop(*inst->loop);
+      } else if (inst->op != Op::kLoopResult && is_varying(const_cast<Inst*>(inst))) {
+        ready_[inst] = start + latency(inst->op);
+        survey_.path = std::max(survey_.path, ready_[inst]);
+      }
+    }
+  }
+
+  void measure_loop(const kir::Loop& loop) {
+    for (const kir::CarriedVar& carried : loop.carried) {
+      ready_[carried.result] = ready_[carried.param] = ready_[carried.init];
+    }
+    if (loop.spec.rare) return;
+    measure_path(loop.body);
+    for (const kir::CarriedVar& carried : loop.carried) {
+      ready_[carried.result] = ready_[carried.next];
+    }
+  }
+
+  void measure_live(const kir::Block& body) {
+    std::vector<const Inst*> order;
+    for_each_usual(body, [&](const Inst& inst) { order.push_back(&inst); });
+    std::unordered_set<const Inst*> held;
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      held.erase(*it);
+      for (kir::Val arg : (*it)->args) {
+        if (is_varying(arg)) held.insert(arg);
+      }
+      survey_.live = std::max(survey_.live, static_cast<int>(held.size()));
+    }
+  }
+
   const Divergence& divergence_;
   const kir::Kernel& kernel_;
   std::unordered_set<const Inst*> data_;
+  std::unordered_map<const Inst*, int> ready_;
   Survey survey_;
 };
 
+// Little work needs several vectors a round to hide the loop's own instructions, a long chain needs
+// them to keep two units busy while each result waits for the one before.
 int choose_interleave(const Survey& survey, int lanes, const Target& target) {
   int interleave = survey.work <= 10 ? 4 : survey.work <= 40 ? 2 : 1;
+  const int waiting = 2 * survey.path / std::max(1, survey.work);
+  while (interleave < 4 && 2 * interleave <= waiting) interleave *= 2;
   // Values wider than a register already hold several.
   int registers = std::max(1, lanes * survey.widest / target.vector_bits);
   while (interleave > 1 && interleave * registers > 4) interleave /= 2;
   int room = target.vector_regs * 3 / 4;
   while (interleave > 1 && survey.carried * interleave * registers > room) interleave /= 2;
+  // A few values put by cost less than waiting does.
+  while (interleave > 1 && survey.live * interleave * registers > 2 * target.vector_regs) {
+    interleave /= 2;
+  }
   return interleave;
+}
+
+// A loop that computes much a vector has few loads under way: its instructions fill the window in
+// which the core looks ahead.
+constexpr int kPrefetchWork = 12;
+constexpr int64_t kPrefetchBytes = 2048;
+constexpr int kPrefetchStreams = 6;
+
+int64_t choose_prefetch(const Survey& survey, const VectorPlan& plan) {
+  const bool is_short = plan.trip && *plan.trip * survey.widest / 8 < 2 * kPrefetchBytes;
+  if (is_short || survey.work < kPrefetchWork || survey.streams > kPrefetchStreams) return 0;
+  return kPrefetchBytes;
 }
 
 }  // namespace
@@ -160,6 +262,7 @@ VectorPlan plan_vector_loop(const Inst& loop, const Divergence& divergence,
   if (plan.trip) {
     while (plan.interleave > 1 && plan.lanes * plan.interleave > *plan.trip) plan.interleave /= 2;
   }
+  plan.prefetch = choose_prefetch(survey, plan);
   if (multiple % (int64_t{plan.lanes} * plan.interleave) == 0) {
     plan.tail = VectorPlan::Tail::kNone;
   } else if (multiple % plan.lanes == 0) {

@@ -19,6 +19,9 @@ struct VectorPlan {
   // runs in single whole vectors. kMasked: single vectors, the last with inactive lanes. kScalar:
   // one element at a time.
   Tail tail = Tail::kMasked;
+  // Bytes ahead of a contiguous load that are called into the caches; 0: the machine's own
+  // prefetching is enough.
+  int64_t prefetch = 0;
   // The trip count when it is known.
   std::optional<int64_t> trip;
 };
