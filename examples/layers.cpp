@@ -21,9 +21,9 @@ tn::Tensor net(const tn::Tensor& x) {
 
 int main() {
   auto program = tn::compile(net, {.name = "net"})(tn::TensorLayout(tn::f32, {"n", 4}));
-  for (const tn::ExternalSlot& slot : program.weights()) std::cout << slot.name << "\n";
+  for (const auto& weight : program.weights()) std::cout << weight.name << "\n";
   tn::Weights weights;
-  for (const tn::ExternalSlot& slot : program.weights()) weights[slot.name] = tn::eye(4);
+  for (const auto& weight : program.weights()) weights[weight.name] = tn::eye(4);
   program.bind(weights);
   tn::Tensor y = program(tn::ones({2, 4}));
   std::cout << program << "\n" << y << "\n";

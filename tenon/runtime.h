@@ -2,14 +2,19 @@
 //
 //   #include <tenon/runtime.h>
 //   auto step = tenon::load("step.tenon");
-//   tenon::Array y = step(x, params, 2.0f);
+//   tenon::Array x = tenon::array({2, 64}, values);
+//   tenon::Array y = step(x, params, 2.0f);      // checked like the function that was saved
+//   std::vector<float> out = tenon::to_vector<float>(y);
+//
+// Structs of arrays are registered by TENON_STRUCT (program/record.h). With <tenon/tenon.h> the
+// same load() takes and gives Tensors.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tenon/base/dtype.h"
+#include "tenon/base/dtype_of.h"
 #include "tenon/base/error.h"
 #include "tenon/program/program.h"
 #include "tenon/program/record.h"
@@ -22,7 +27,32 @@ namespace tenon {
 using program::LoadOptions;
 using runtime::Array;
 
-// What a call returned: converts to the type that the function returns (an Array, a vector, map,
+// An array of these values in row-major order. Raises ValueError when their number does not fit.
+template <class T>
+Array array(std::vector<int64_t> dims, const std::vector<T>& values) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Array::copy_of(DType::kBool, std::move(dims),
+                          std::vector<uint8_t>(values.begin(), values.end()));
+  } else {
+    return Array::copy_of(dtype_of<T>(), std::move(dims), values);
+  }
+}
+
+// The elements in row-major order. Raises TypeError unless they are stored as T is.
+template <class T>
+std::vector<T> to_vector(const Array& array) {
+  if (!array.valid() || array.dtype() != dtype_of<T>()) {
+    throw TypeError(fmt::format("to_vector: {} read as {}",
+                                array.valid() ? array.describe() : "an array without memory",
+                                name(dtype_of<T>())),
+                    {.label = "to_vector_dtype"});
+  }
+  using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+  const auto* data = array.as<Stored>();
+  return std::vector<T>(data, data + array.count());
+}
+
+// What a call returned: converts to the type that the function returns (a tensor, a vector, map,
 // tuple, registered struct of them, or a static value). Raises TypeError [result_type] for another.
 class CallResult {
  public:
@@ -53,12 +83,29 @@ class LoadedProgram : public program::Program {
   // Raises what Signature::check raises; the same checks as the function's own call.
   template <class... Args>
   CallResult operator()(const Args&... args) const {
-    struct Visitor : program::Leaves {
-      using program::Leaves::tensor;
-    } leaves;
-    program::walk_arguments(leaves, args...);
-    return {*this, call(leaves)};
+    Visitor visitor{{}, signature().tensors};
+    program::walk_arguments(visitor, args...);
+    return {*this, call(visitor.leaves)};
   }
+
+ private:
+  struct Visitor {
+    program::Leaves leaves;
+    const std::vector<program::TensorGuard>& guards;
+    size_t tensors = 0;
+
+    void open(program::TokenKind kind, size_t count, std::string_view name) {
+      leaves.open(kind, count, name);
+    }
+    void key(std::string_view name) { leaves.key(name); }
+    void fixed(program::StaticView value, std::string_view type) { leaves.fixed(value, type); }
+    template <class T>
+    void tensor(const T& leaf) {
+      const bool written = tensors < guards.size() && guards[tensors].writable;
+      ++tensors;
+      program::TensorLeaf<T>::append(leaves, leaf, written);
+    }
+  };
 };
 
 // Raises IoError, FormatError naming the file and the reason, and what bind() raises for

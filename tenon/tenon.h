@@ -1,4 +1,4 @@
-// Tenon's public face: tensors, compiled functions, shared bodies, layouts.
+// Tenon's public face: tensors, compiled functions, shared bodies, layouts, saved programs.
 #pragma once
 
 #include "tenon/frontend/compile.h"
@@ -10,3 +10,4 @@
 #include "tenon/frontend/random.h"
 #include "tenon/frontend/subgraph.h"
 #include "tenon/frontend/tensor.h"
+#include "tenon/runtime.h"

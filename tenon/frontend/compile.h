@@ -54,7 +54,7 @@ class CompiledCallable {
   void save(const std::string& path, const std::vector<std::string>& levels = kSavedLevels) const {
     executable_->save(path, levels);
   }
-  const std::vector<ExternalSlot>& weights() const { return executable_->weights(); }
+  const std::vector<program::Weight>& weights() const { return executable_->weights(); }
   const program::Signature& signature() const { return executable_->staged().signature; }
   const ir::GraphPtr& graph() const { return executable_->staged().graph; }
   const std::string& name() const { return executable_->name(); }

@@ -26,7 +26,7 @@ class InterpreterEngine : public Engine {
  public:
   explicit InterpreterEngine(ir::GraphPtr graph) : graph_(std::move(graph)) {}
 
-  void bind(const ArrayMap& externals) override { externals_ = externals; }
+  void bind(const program::ExternalArrays& externals) override { externals_ = externals; }
 
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
     std::vector<Literal> literals;
@@ -53,7 +53,7 @@ class InterpreterEngine : public Engine {
 
  private:
   ir::GraphPtr graph_;
-  ArrayMap externals_;
+  program::ExternalArrays externals_;
 };
 
 class CompiledEngine : public Engine {
@@ -70,7 +70,7 @@ class CompiledEngine : public Engine {
     if (compiled_.module->externals.empty()) executor_->bind({});
   }
 
-  void bind(const ArrayMap& externals) override {
+  void bind(const program::ExternalArrays& externals) override {
     std::vector<runtime::Array> arrays;
     for (const abi::External& external : compiled_.module->externals) {
       arrays.push_back(externals.at(external.name));

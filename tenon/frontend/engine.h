@@ -1,24 +1,22 @@
 // What runs a graph: machine code through the compiler, or the interpreter.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tenon/compiler/compile.h"
 #include "tenon/ir/graph.h"
+#include "tenon/program/weights.h"
 #include "tenon/runtime/executor.h"
 
 namespace tenon {
-
-using ArrayMap = std::map<std::string, runtime::Array>;
 
 class Engine {
  public:
   virtual ~Engine() = default;
   // Gives the external constants by whole name; before the first run when there are any.
-  virtual void bind(const ArrayMap& externals) = 0;
+  virtual void bind(const program::ExternalArrays& externals) = 0;
   // The graph's results in fresh memory; updates are written into the arguments.
   virtual std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const = 0;
   // What became of the graph (compiler/explain.h); the first line begins with `title`.

@@ -1,132 +1,45 @@
 #include "tenon/frontend/executable.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <set>
 
 #include "tenon/frontend/engine.h"
 #include "tenon/frontend/layer.h"
-#include "tenon/ir/op_def.h"
 #include "tenon/program/artifact.h"
 
 namespace tenon {
 namespace {
 
-// Collects the externals of a body once for each prefix that it is called with.
-class SlotCollector {
- public:
-  void collect(const ir::Graph& graph, const std::string& prefix) {
-    if (!seen_.insert({&graph, prefix}).second) return;
-    for (const ir::NodePtr& node : graph.nodes()) {
-      if (node->op == &ir::kCall) {
-        collect(*node->attrs.get<ir::GraphPtr>("callee"), prefix + node->attrs.s("prefix"));
-      } else if (node->op == &ir::kConstantExternal) {
-        const std::string& own = node->attrs.s("name");
-        add(node->attrs.b("relative") ? prefix + own : own, *node);
-      }
+program::ExternalArrays arrays_of(const std::string& function, const Weights& weights) {
+  program::ExternalArrays arrays;
+  for (const auto& [name, tensor] : weights) {
+    const char* is = !tensor.defined()    ? "a tensor without a value"
+                     : tensor.is_layout() ? "a declaration"
+                     : tensor.is_traced() ? "a traced tensor"
+                                          : nullptr;
+    if (is != nullptr) {
+      throw TypeError(fmt::format("{}: weight {}: expected a value, got {}", function, name, is),
+                      {.label = "weight_value"});
     }
+    arrays[name] = tensor.array();
   }
-  std::vector<ExternalSlot> slots() const {
-    std::vector<ExternalSlot> list;
-    for (const auto& [name, type] : types_) list.push_back({name, type});
-    return list;
-  }
-
- private:
-  void add(const std::string& name, const ir::Node& node) {
-    auto [it, inserted] = types_.emplace(name, node.types[0]);
-    if (inserted || it->second == node.types[0]) return;
-    throw ValueError(fmt::format("constant_external: \"{}\" is declared as {} and as {}", name,
-                                 ir::brief(it->second), ir::brief(node.types[0])),
-                     {.label = "external_c2", .location = str(node.location)});
-  }
-  std::set<std::pair<const ir::Graph*, std::string>> seen_;
-  std::map<std::string, ir::TensorType> types_;
-};
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-std::string nearest(const std::string& name, const std::vector<ExternalSlot>& slots) {
-  const ExternalSlot* best = nullptr;
-  size_t distance = name.size() / 2 + 1;
-  for (const ExternalSlot& slot : slots) {
-    const size_t d = edit_distance(name, slot.name);
-    if (d < distance) {
-      distance = d;
-      best = &slot;
-    }
-  }
-  return best == nullptr ? "" : fmt::format("did you mean \"{}\"?", best->name);
-}
-
-bool fits(const TensorLayout& given, const ir::TensorType& wanted) {
-  if (given.dtype() != wanted.dtype || given.rank() != wanted.rank()) return false;
-  for (size_t i = 0; i < given.rank(); ++i) {
-    if (wanted.shape[i].is_static() && wanted.shape[i] != given.shape()[i]) return false;
-  }
-  return true;
+  return arrays;
 }
 
 }  // namespace
 
-std::vector<ExternalSlot> external_slots(const ir::GraphPtr& graph) {
-  SlotCollector collector;
-  collector.collect(*graph, "");
-  return collector.slots();
-}
-
-void check_weights(const std::string& program, const std::vector<ExternalSlot>& slots,
-                   const Weights& weights) {
-  std::string missing;
-  for (const ExternalSlot& slot : slots) {
-    auto it = weights.find(slot.name);
-    if (it == weights.end()) {
-      missing += (missing.empty() ? "" : ", ") + slot.name;
-      continue;
-    }
-    const TensorLayout given = it->second.layout();
-    if (fits(given, slot.type)) continue;
-    throw ValueError(fmt::format("{}: weight {}: expected {}, got {}", program, slot.name,
-                                 ir::brief(slot.type), ir::brief({given.dtype(), given.shape()})),
-                     {.label = "weight_type"});
-  }
-  if (!missing.empty()) {
-    throw KeyError(fmt::format("{}: missing weights: {}", program, missing),
-                   {.label = "weight_missing"});
-  }
-  for (const auto& item : weights) {
-    const bool used = std::any_of(slots.begin(), slots.end(), [&item](const ExternalSlot& slot) {
-      return slot.name == item.first;
-    });
-    if (used) continue;
-    throw KeyError(fmt::format("{}: the program reads no weight {}", program, item.first),
-                   {.label = "weight_unused", .hint = nearest(item.first, slots)});
+void program::TensorLeaf<Tensor>::append(Leaves& call, const Tensor& leaf, bool written) {
+  if (leaf.defined() && !leaf.is_layout() && !leaf.is_traced()) {
+    call.tensor(written ? writable_array(leaf) : leaf.array());
+  } else if (!leaf.defined()) {
+    call.fixed(StaticView::none(), "Tensor without a value");
+  } else {
+    call.fixed(StaticView::none(), leaf.is_layout() ? "TensorLayout" : "traced Tensor");
   }
 }
 
 void CallLeaves::tensor(const Tensor& tensor) {
   tensors.push_back(&tensor);
-  if (tensor.defined() && !tensor.is_layout() && !tensor.is_traced()) {
-    leaves.tensor(tensor.array());
-  } else if (tensor.is_layout()) {
-    leaves.fixed(program::StaticView::none(), "TensorLayout");
-  } else if (tensor.is_traced()) {
-    leaves.fixed(program::StaticView::none(), "traced Tensor");
-  } else {
-    leaves.fixed(program::StaticView::none(), "Tensor without a value");
-  }
+  program::TensorLeaf<Tensor>::append(leaves, tensor, false);
 }
 
 void CallLeaves::tensor(const runtime::Array&) {
@@ -135,7 +48,7 @@ void CallLeaves::tensor(const runtime::Array&) {
 
 struct Executable::Impl {
   Staged staged;
-  std::vector<ExternalSlot> slots;
+  std::vector<program::Weight> weights;
   std::unique_ptr<Engine> engine;
   bool complete = false;
 };
@@ -143,8 +56,8 @@ struct Executable::Impl {
 Executable::Executable(Staged staged, const CompileOptions& options)
     : impl_(std::make_unique<Impl>()) {
   impl_->staged = std::move(staged);
-  impl_->slots = external_slots(impl_->staged.graph);
-  impl_->complete = impl_->slots.empty();
+  impl_->weights = program::externals_of(impl_->staged.graph);
+  impl_->complete = impl_->weights.empty();
   impl_->engine = make_engine(impl_->staged.graph, impl_->staged.signature.argument_specs());
   if (!options.weights.empty()) bind(options.weights);
 }
@@ -152,14 +65,13 @@ Executable::Executable(Staged staged, const CompileOptions& options)
 Executable::~Executable() = default;
 
 void Executable::bind(const Weights& weights) {
-  check_weights(name(), impl_->slots, weights);
-  ArrayMap arrays;
-  for (const auto& [weight, tensor] : weights) arrays[weight] = tensor.array();
+  const program::ExternalArrays arrays = arrays_of(name(), weights);
+  program::check_weights(name(), impl_->weights, arrays);
   impl_->engine->bind(arrays);
   impl_->complete = true;
 }
 
-const std::vector<ExternalSlot>& Executable::weights() const { return impl_->slots; }
+const std::vector<program::Weight>& Executable::weights() const { return impl_->weights; }
 const Staged& Executable::staged() const { return impl_->staged; }
 
 std::vector<runtime::Array> Executable::call(const CallLeaves& call) const {
@@ -179,14 +91,14 @@ std::vector<runtime::Array> Executable::execute_raw(
 }
 
 std::vector<runtime::Array> Executable::run(std::vector<runtime::Array> arguments) const {
-  if (!impl_->complete) check_weights(name(), impl_->slots, {});
+  if (!impl_->complete) program::check_weights(name(), impl_->weights, {});
   return impl_->engine->run(std::move(arguments));
 }
 
 std::string Executable::str() const {
   std::string text = "compiled " + name() + staged().signature.str();
-  if (impl_->slots.empty()) return text;
-  return text + fmt::format(", {} weights {}", impl_->slots.size(),
+  if (impl_->weights.empty()) return text;
+  return text + fmt::format(", {} weights {}", impl_->weights.size(),
                             impl_->complete ? "bound" : "not bound");
 }
 

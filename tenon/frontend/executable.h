@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tenon/frontend/staging.h"
+#include "tenon/program/weights.h"
 
 namespace tenon {
 
@@ -25,19 +26,6 @@ struct CompileOptions {
 
   StageOptions stage() const { return {name, argument_names, allow_subgraphs}; }
 };
-
-// An external constant of a program, by its whole name.
-struct ExternalSlot {
-  std::string name;
-  ir::TensorType type;
-};
-// Every external constant that a call of `graph` reads, sorted by name. Raises ValueError when one
-// name is declared with two types.
-std::vector<ExternalSlot> external_slots(const ir::GraphPtr& graph);
-// Compares weights with what a program reads: KeyError naming every missing one at once, ValueError
-// for a dtype or shape that differs, KeyError for one that nothing reads, with the nearest name.
-void check_weights(const std::string& program, const std::vector<ExternalSlot>& slots,
-                   const Weights& weights);
 
 // Levels of machine code that save() writes when none are named; "aarch64" is there to be added.
 inline const std::vector<std::string> kSavedLevels = {"x86-64-v4", "x86-64-v3", "x86-64"};
@@ -73,8 +61,9 @@ class Executable {
   // Bare arrays in the order of the tensors, without structure and statics.
   std::vector<runtime::Array> execute_raw(const std::vector<runtime::Array>& arguments) const;
 
+  // Raises TypeError [weight_value] for one without a value, and what program/weights.h says.
   void bind(const Weights& weights);
-  const std::vector<ExternalSlot>& weights() const;
+  const std::vector<program::Weight>& weights() const;
   const Staged& staged() const;
   // Writes an artifact that a process without the compiler loads (tenon/runtime.h). Needs no
   // weights and no call: weights stay external, bound by name at load. Raises IoError and what

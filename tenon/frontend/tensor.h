@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/base/half.h"
+#include "tenon/base/dtype_of.h"
 #include "tenon/frontend/extent.h"
 #include "tenon/frontend/here.h"
 #include "tenon/frontend/layout.h"
@@ -38,30 +38,6 @@ struct Axes {
   Axes(std::vector<int64_t> axes) : list(std::move(axes)) {}                       // NOLINT
   std::optional<std::vector<int64_t>> list;
 };
-
-// The dtype of a C++ element type.
-template <class T>
-constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) {
-    return DType::kBool;
-  } else if constexpr (std::is_same_v<T, float>) {
-    return DType::kF32;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return DType::kF64;
-  } else if constexpr (std::is_same_v<T, Half>) {
-    return DType::kF16;
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return DType::kBF16;
-  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
-    return DType::kC64;
-  } else {
-    static_assert(std::is_integral_v<T>, "no dtype holds this C++ type");
-    constexpr DType kSigned[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64};
-    constexpr DType kUnsigned[] = {DType::kU8, DType::kU16, DType::kU32, DType::kU64};
-    constexpr size_t i = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
-    return std::is_signed_v<T> ? kSigned[i] : kUnsigned[i];
-  }
-}
 
 class Tensor {
  public:
@@ -225,6 +201,12 @@ T Tensor::item() const {
 namespace program {
 template <>
 struct IsTensorLeaf<Tensor> : std::true_type {};
+template <>
+struct TensorLeaf<Tensor> {
+  // Evaluates the tensor. A declaration and a tensor that is traced or not set stand as what they
+  // are. Lazy tensors made from one that is written keep the old contents.
+  static void append(Leaves& call, const Tensor& leaf, bool written);
+};
 }  // namespace program
 
 }  // namespace tenon

@@ -10,6 +10,7 @@
 #include "tenon/abi/module.h"
 #include "tenon/ir/graph.h"
 #include "tenon/program/signature.h"
+#include "tenon/program/weights.h"
 
 namespace tenon::program {
 
@@ -32,16 +33,6 @@ void save_artifact(const std::string& path, std::span<const ProgramData> program
 
 // True when the file begins as an artifact does. Raises IoError when it cannot be read.
 bool is_artifact(const std::string& path);
-
-// A weight that is bound by name: constant_external.
-struct Weight {
-  std::string name;
-  DType dtype = DType::kF32;
-  Shape shape;
-};
-// Every external constant that a graph and the bodies it calls ask for, under their calls'
-// prefixes, in the order of first use. Raises ValueError when one name stands for two types.
-std::vector<Weight> externals_of(const ir::GraphPtr& graph);
 
 struct CodeInfo {
   std::string level;

@@ -1,8 +1,6 @@
 #include "tenon/program/program.h"
 
-#include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "tenon/base/error.h"
 #include "tenon/interp/interpreter.h"
@@ -11,47 +9,8 @@
 #include "tenon/runtime/executor.h"
 
 namespace tenon::program {
-namespace {
 
 using runtime::Array;
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t corner = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      size_t change = corner + (a[i] == b[j] ? 0 : 1);
-      corner = row[j + 1];
-      row[j + 1] = std::min({change, corner + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
-std::string nearest(const std::string& name, const std::vector<Weight>& weights) {
-  size_t best = name.size() / 2 + 1;
-  std::string hint;
-  for (const Weight& weight : weights) {
-    size_t distance = edit_distance(name, weight.name);
-    if (distance >= best) continue;
-    best = distance;
-    hint = fmt::format("did you mean {}?", weight.name);
-  }
-  return hint;
-}
-
-bool fits(const Weight& weight, const Array& array) {
-  if (!array.valid() || array.dtype() != weight.dtype || array.rank() != weight.shape.size()) {
-    return false;
-  }
-  for (size_t i = 0; i < weight.shape.size(); ++i) {
-    if (weight.shape[i].is_static() && weight.shape[i].value() != array.dims()[i]) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 struct Program::Impl {
   std::shared_ptr<const Artifact> artifact;
@@ -111,7 +70,7 @@ struct Program::Impl {
       std::string names;
       for (const Weight& w : info->weights) names += (names.empty() ? "" : ", ") + w.name;
       throw KeyError(fmt::format("{}: its weights are not bound: {}", function(), names),
-                     {.label = "external_missing", .hint = "call bind() first"});
+                     {.label = "weight_missing", .hint = "call bind() first"});
     }
     return executor != nullptr ? executor->call(arguments) : interpret(arguments);
   }
@@ -168,30 +127,7 @@ std::string Program::level() const {
 }
 
 void Program::check_weights(const ExternalArrays& externals) const {
-  std::string missing;
-  for (const Weight& weight : weights()) {
-    if (externals.count(weight.name) == 0) {
-      missing += (missing.empty() ? "" : ", ") + weight.name;
-    }
-  }
-  if (!missing.empty()) {
-    throw KeyError(fmt::format("{}: missing weights: {}", impl_->function(), missing),
-                   {.label = "external_missing"});
-  }
-  for (const Weight& weight : weights()) {
-    const Array& given = externals.at(weight.name);
-    if (fits(weight, given)) continue;
-    throw ValueError(fmt::format("{}: weight {}: expected {}{}, got {}", impl_->function(),
-                                 weight.name, name(weight.dtype), tenon::str(weight.shape),
-                                 given.valid() ? given.describe() : "nothing"),
-                     {.label = "external_type"});
-  }
-  for (const auto& [name, array] : externals) {
-    auto same = [&n = name](const Weight& weight) { return weight.name == n; };
-    if (std::any_of(weights().begin(), weights().end(), same)) continue;
-    throw KeyError(fmt::format("{}: nothing reads the weight {}", impl_->function(), name),
-                   {.label = "external_unused", .hint = nearest(name, weights())});
-  }
+  program::check_weights(impl_->function(), weights(), externals);
 }
 
 void Program::bind(const ExternalArrays& externals) {

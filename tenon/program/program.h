@@ -1,7 +1,6 @@
 // A saved program, loaded: called like the function that it was made from.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,9 +12,6 @@
 #include "tenon/runtime/array.h"
 
 namespace tenon::program {
-
-// Data of external constants by name. Arrays share memory: nothing is copied.
-using ExternalArrays = std::map<std::string, runtime::Array>;
 
 struct LoadOptions {
   std::string program = {};   // which one, by function name; empty: the only one
@@ -38,9 +34,7 @@ class TENON_API Program {
   // "x86-64-v4", …; "interpreter".
   std::string level() const;
 
-  // Compares externals with what the program reads: KeyError naming every missing one at once
-  // [external_missing], ValueError for another dtype or shape [external_type], KeyError for one
-  // that nothing reads, with the nearest name [external_unused].
+  // Raises what program::check_weights raises (weights.h).
   void check_weights(const ExternalArrays& externals) const;
   void bind(const ExternalArrays& externals);
   bool bound() const;

@@ -2,6 +2,7 @@
 // registered structs.
 #pragma once
 
+#include <charconv>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -35,11 +36,11 @@ class ResultReader {
       T out;
       for (uint32_t i = 0; i < count; ++i) out.push_back(read<typename T::value_type>());
       return out;
-    } else if constexpr (tree::kIsA<T, std::map>) {
+    } else if constexpr (tree::kIsA<T, std::map> || tree::kIsA<T, std::unordered_map>) {
       uint32_t count = open(TokenKind::kMap, type_name<T>()).count;
       T out;
       for (uint32_t i = 0; i < count; ++i) {
-        std::string key(open(TokenKind::kKey, type_name<T>()).text);
+        auto key = read_key<T>();
         out.emplace(std::move(key), read<typename T::mapped_type>());
       }
       return out;
@@ -67,22 +68,48 @@ class ResultReader {
   }
 
   [[noreturn]] void refuse(std::string_view type) const {
-    std::string is =
-        at_ < signature_.results.size() ? describe(signature_.results.token(at_)) : "nothing more";
+    std::string is = "nothing more";
+    if (at_ < signature_.results.size()) is = describe(signature_.results.token(at_));
+    if (const StaticValue* value = static_here()) is = value->view().str();
     std::string route = route_of_token(signature_.results.tokens(), at_);
     throw TypeError(fmt::format("{}: result{}{}: is {}, taken as {}", signature_.function,
                                 route.empty() ? "" : " ", route, is, type),
                     {.label = "result_type"});
   }
 
+  // The static value at this place of the structure; null when something else stands there.
+  const StaticValue* static_here() const {
+    const Structure& results = signature_.results;
+    if (at_ >= results.size() || results.token(at_).kind != TokenKind::kStatic) return nullptr;
+    size_t before = 0;
+    for (size_t i = 0; i < at_; ++i) before += results.token(i).kind == TokenKind::kStatic ? 1 : 0;
+    return &signature_.result_statics.at(before);
+  }
+
   bool is_none() const {
-    return at_ < signature_.results.size() &&
-           signature_.results.token(at_).kind == TokenKind::kStatic &&
-           signature_.result_statics.at(static_).kind == StaticKind::kNone;
+    const StaticValue* value = static_here();
+    return value != nullptr && value->kind == StaticKind::kNone;
   }
   void skip_static() {
     ++at_;
     ++static_;
+  }
+
+  template <class T>
+  typename T::key_type read_key() {
+    using Key = typename T::key_type;
+    const std::string text(open(TokenKind::kKey, type_name<T>()).text);
+    if constexpr (tree::kIsText<Key>) {
+      return Key(text);
+    } else {
+      int64_t number = 0;
+      const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (wrong != std::errc() || end != text.data() + text.size() || !std::in_range<Key>(number)) {
+        --at_;
+        refuse(type_name<T>());
+      }
+      return static_cast<Key>(number);
+    }
   }
 
   template <class T>
@@ -95,12 +122,11 @@ class ResultReader {
       at_ = before;
       refuse(type_name<T>());
     };
-    bool whole = value.kind == StaticKind::kInt || value.kind == StaticKind::kUInt;
     if constexpr (tree::kIsText<T>) {
       need(value.kind == StaticKind::kString);
       return T(value.text);
     } else if constexpr (std::is_enum_v<T>) {
-      need(value.kind == StaticKind::kEnum);
+      need(value.kind == StaticKind::kEnum && value.text == type_name<T>());
       return static_cast<T>(value.bits);
     } else if constexpr (std::is_same_v<T, bool>) {
       need(value.kind == StaticKind::kBool);
@@ -108,8 +134,11 @@ class ResultReader {
     } else if constexpr (std::is_floating_point_v<T>) {
       need(value.kind == StaticKind::kFloat);
       return static_cast<T>(value.as_double());
+    } else if (value.kind == StaticKind::kUInt) {  // over the largest int64_t
+      need(std::in_range<T>(static_cast<uint64_t>(value.bits)));
+      return static_cast<T>(value.bits);
     } else {
-      need(whole);
+      need(value.kind == StaticKind::kInt && std::in_range<T>(value.bits));
       return static_cast<T>(value.bits);
     }
   }

@@ -27,6 +27,16 @@ struct IsTensorLeaf : std::false_type {};
 template <>
 struct IsTensorLeaf<runtime::Array> : std::true_type {};
 
+// How such a type stands in a call of a loaded program; specialised with IsTensorLeaf. append()
+// adds its array, or what else stands there for the signature to refuse; `written` says that the
+// program may update it.
+template <class T>
+struct TensorLeaf;
+template <>
+struct TensorLeaf<runtime::Array> {
+  static void append(Leaves& call, const runtime::Array& leaf, bool) { call.tensor(leaf); }
+};
+
 // The text of an integer key; it lives as long as the process.
 TENON_API std::string_view key_text(int64_t key);
 

@@ -77,11 +77,12 @@ TEST(Subgraph, WeightsAreChecked) {
             "KeyError: two_layers: missing weights: layers.1.w [weight_missing]");
   EXPECT_EQ(refused({{"layers.0.w", two}, {"layers.1.w", tensor({2})}}),
             "ValueError: two_layers: weight layers.1.w: expected f32[1], got i32[1] [weight_type]");
-  EXPECT_EQ(refused({{"layers.0.w", two}, {"layers.1.w", tensor({{2.0f}})}}),
-            "ValueError: two_layers: weight layers.1.w: expected f32[1], got f32[1, 1] [weight_type]");
+  EXPECT_EQ(
+      refused({{"layers.0.w", two}, {"layers.1.w", tensor({{2.0f}})}}),
+      "ValueError: two_layers: weight layers.1.w: expected f32[1], got f32[1, 1] [weight_type]");
   EXPECT_EQ(refused({{"layers.0.w", two}, {"layers.1.w", two}, {"layers.1.v", two}}),
-            "KeyError: two_layers: the program reads no weight layers.1.v [weight_unused]\n"
-            "  hint: did you mean \"layers.1.w\"?");
+            "KeyError: two_layers: nothing reads the weight layers.1.v [weight_unused]\n"
+            "  hint: did you mean layers.1.w?");
 }
 
 // Check 8.

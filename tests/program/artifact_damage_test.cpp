@@ -94,20 +94,20 @@ TEST(Artifact, Weights) {
   Program step = Program::load(path);
   std::vector<Array> x = {kX};
   EXPECT_EQ(message_of([&] { step.execute_raw(x); }),
-            "KeyError: step: its weights are not bound: layer.w [external_missing]\n"
+            "KeyError: step: its weights are not bound: layer.w [weight_missing]\n"
             "  hint: call bind() first");
   EXPECT_EQ(message_of([&] {
               step.bind({{"layer.v", kW}});
             }),
-            "KeyError: step: missing weights: layer.w [external_missing]");
+            "KeyError: step: missing weights: layer.w [weight_missing]");
   EXPECT_EQ(message_of([&] {
               step.bind({{"layer.w", kX}});
             }),
-            "ValueError: step: weight layer.w: expected f32[4], got f32[2, 4] [external_type]");
+            "ValueError: step: weight layer.w: expected f32[4], got f32[2, 4] [weight_type]");
   EXPECT_EQ(message_of([&] {
               step.bind({{"layer.w", kW}, {"layr.w", kW}});
             }),
-            "KeyError: step: nothing reads the weight layr.w [external_unused]\n"
+            "KeyError: step: nothing reads the weight layr.w [weight_unused]\n"
             "  hint: did you mean layer.w?");
   step.bind({{"layer.w", kW}});
   EXPECT_EQ(step.execute_raw(x)[0].count(), 8);

@@ -1,0 +1,38 @@
+// The weights of a program: external constants, whose data is bound by name.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tenon/base/api.h"
+#include "tenon/base/dim.h"
+#include "tenon/base/dtype.h"
+#include "tenon/ir/graph.h"
+#include "tenon/runtime/array.h"
+
+namespace tenon::program {
+
+// A weight that a program reads, by its whole name.
+struct Weight {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+};
+
+// Data of weights by name. Arrays share memory: nothing is copied.
+using ExternalArrays = std::map<std::string, runtime::Array>;
+
+// Every external constant that a graph and the bodies it calls ask for, under their calls'
+// prefixes, in the order of first use. Raises ValueError [weight_twice] when one name stands for
+// two types.
+std::vector<Weight> externals_of(const ir::GraphPtr& graph);
+
+// Compares data with what `function` reads, and raises at the first difference:
+//   missing names, all at once             KeyError    [weight_missing]
+//   another dtype or shape, or no memory   ValueError  [weight_type]
+//   a name that nothing reads              KeyError    [weight_unused], with the nearest name
+TENON_API void check_weights(const std::string& function, const std::vector<Weight>& weights,
+                             const ExternalArrays& given);
+
+}  // namespace tenon::program
