@@ -7,7 +7,13 @@ if(CCACHE)
 endif()
 
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
+if(CMAKE_CROSSCOMPILING)
+  # The headers alone: the installed library is this machine's.
+  add_library(fmt::fmt INTERFACE IMPORTED)
+  target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
+else()
+  find_package(fmt REQUIRED)
+endif()
 
 add_library(tenon_flags INTERFACE)
 target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off

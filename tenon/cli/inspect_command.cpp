@@ -29,6 +29,16 @@ bool is_gguf(const std::string& path) {
   return file.gcount() == 4 && std::memcmp(begin.data(), "GGUF", 4) == 0;
 }
 
+// A length of eight bytes, then JSON of that length.
+bool is_safetensors(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<unsigned char, 9> begin{};
+  file.read(reinterpret_cast<char*>(begin.data()), begin.size());
+  uint64_t length = 0;
+  for (size_t i = 8; i-- > 0;) length = length << 8 | begin[i];
+  return file.gcount() == 9 && begin[8] == '{' && length < std::filesystem::file_size(path);
+}
+
 template <class T>
 std::string number(std::span<const std::byte> bytes) {
   T value;
@@ -93,11 +103,17 @@ void inspect_gguf(const std::string& path) {
 }
 
 void run_inspect(const InspectOptions& options) {
+  if (std::filesystem::is_directory(options.path)) {
+    throw IoError(options.path + ": is a folder");
+  }
   if (program::is_artifact(options.path)) {
     fmt::print("{}", program::inspect_text(*program::Artifact::open(options.path), options.guards));
     return;
   }
   if (is_gguf(options.path)) return inspect_gguf(options.path);
+  if (is_safetensors(options.path)) {
+    throw UnsupportedError(options.path + ": safetensors files are not read yet");
+  }
   throw FormatError(fmt::format("{}: neither a Tenon artifact nor GGUF", options.path),
                     {.hint = "a graph's text is printed by `tenon ir`"});
 }

@@ -73,9 +73,7 @@ void print_times(const std::vector<passes::PhaseTime>& times) {
 
 void run_ir(const IrOptions& options) {
   if (options.list_passes) return list_passes();
-  if (options.path.empty()) {
-    throw ValueError("ir: no file given", {.hint = "tenon ir FILE.ir|FILE.tenon"});
-  }
+  if (options.path.empty()) throw CLI::RequiredError("FILE");
   ops::register_all();
   ir::GraphPtr graph = read_graph(options.path, options.program);
   passes::Options pipeline;

@@ -17,10 +17,10 @@ std::string_view triple_level(Isa isa);  // "x86-64", "x86-64-v3", "x86-64-v4", 
 Isa isa_of_level(std::string_view level);
 
 // A position-independent image: text and read-only data with all relocations applied between its
-// own sections, nothing undefined. Mapped read-and-execute at any page-aligned address, its entry
+// own sections, nothing undefined. Mapped read-and-execute at any multiple of 64 bytes, its entry
 // points are base + offsets[k], of type abi::KernelFn.
 struct Image {
-  std::vector<std::byte> bytes;   // page-aligned layout; loaded whole
+  std::vector<std::byte> bytes;   // may stand behind another image
   std::vector<uint64_t> offsets;  // one per kernel, in the order given
 };
 

@@ -20,7 +20,7 @@ using llvm::object::RelocationRef;
 using llvm::object::SectionRef;
 using llvm::object::SymbolRef;
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMaxAlignment = 64;  // what an image is placed at
 
 [[noreturn]] void fail(const std::string& what) {
   throw InternalError("codegen: image layout: " + what);
@@ -64,7 +64,7 @@ class Layout {
       if (section.isBSS() || section.isVirtual()) fail("section " + label + " has no content");
       if (section.isText() != code) continue;
       uint64_t align = std::max<uint64_t>(section.getAlignment().value(), code ? 64 : 16);
-      if (align > kPage) fail("section " + label + " wants more than page alignment");
+      if (align > kMaxAlignment) fail("section " + label + " wants more than 64-byte alignment");
       uint64_t offset = (bytes_.size() + align - 1) / align * align;
       llvm::StringRef content = take(section.getContents());
       bytes_.resize(offset + content.size());
@@ -149,13 +149,6 @@ class Layout {
     write<uint32_t>(place, (read<uint32_t>(place) & ~mask) | (value & mask));
   }
 
-  // The low twelve bits of an address as the scaled immediate of a load or store.
-  void patch_low12(uint64_t place, int64_t target, int shift) {
-    auto low = static_cast<uint32_t>(target & 0xfff);
-    if (low & ((1u << shift) - 1)) fail("a misaligned low address");
-    patch(place, 0xfffu << 10, (low >> shift) << 10);
-  }
-
   bool apply_arm(uint64_t kind, uint64_t place, int64_t target) {
     int64_t delta = target - static_cast<int64_t>(place);
     switch (kind) {
@@ -166,20 +159,16 @@ class Layout {
         if (!fits(delta, 28)) fail("a branch does not reach");
         patch(place, 0x03ffffffu, static_cast<uint32_t>(delta >> 2));
         return true;
-      case elf::R_AARCH64_ADR_PREL_PG_HI21: {
-        int64_t pages = (target >> 12) - (static_cast<int64_t>(place) >> 12);
-        if (!fits(pages, 21)) fail("a page address does not reach");
-        auto bits = static_cast<uint32_t>(pages);
+      case elf::R_AARCH64_ADR_PREL_LO21:
+        if (!fits(delta, 21)) fail("an address does not reach");
         patch(place, (3u << 29) | (0x7ffffu << 5),
-              ((bits & 3) << 29) | (((bits >> 2) & 0x7ffff) << 5));
+              (static_cast<uint32_t>(delta & 3) << 29) |
+                  (static_cast<uint32_t>(delta >> 2 & 0x7ffff) << 5));
         return true;
-      }
-      case elf::R_AARCH64_ADD_ABS_LO12_NC:
-      case elf::R_AARCH64_LDST8_ABS_LO12_NC: patch_low12(place, target, 0); return true;
-      case elf::R_AARCH64_LDST16_ABS_LO12_NC: patch_low12(place, target, 1); return true;
-      case elf::R_AARCH64_LDST32_ABS_LO12_NC: patch_low12(place, target, 2); return true;
-      case elf::R_AARCH64_LDST64_ABS_LO12_NC: patch_low12(place, target, 3); return true;
-      case elf::R_AARCH64_LDST128_ABS_LO12_NC: patch_low12(place, target, 4); return true;
+      case elf::R_AARCH64_LD_PREL_LO19:
+        if (!fits(delta, 21) || (delta & 3) != 0) fail("a constant does not reach");
+        patch(place, 0x7ffffu << 5, static_cast<uint32_t>(delta >> 2 & 0x7ffff) << 5);
+        return true;
       default: return false;
     }
   }

@@ -91,9 +91,12 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.EnableMachineFunctionSplitter = false;
-  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  // AArch64's small model addresses by 4 KiB pages, so its code would stand at page boundaries
+  // only.
+  const auto model = target.isa == Isa::kNeon ? llvm::CodeModel::Tiny : llvm::CodeModel::Small;
+  return std::unique_ptr<llvm::TargetMachine>(
+      found->createTargetMachine(target.triple, target.cpu, target.features, options,
+                                 llvm::Reloc::PIC_, model, llvm::CodeGenOptLevel::Default));
 }
 
 struct Shelf {

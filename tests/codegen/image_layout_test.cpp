@@ -82,6 +82,25 @@ TEST(ImageLayout, CodeWithoutPassesComputesTheSame) {
   }
 }
 
+// An image of several kernels is their images one after another.
+TEST(ImageLayout, ComputesTheSameAtEveryMultipleOf64) {
+  Kernel kernel = table_kernel(5, 70);
+  const Kernel* one = &kernel;
+  Call call;
+  call.end = 77;
+  call.buffers = {std::vector<std::byte>(4 * 77)};
+  Call expected = test::run_reference(kernel, call, true);
+  for (Isa isa : test::runnable_isas()) {
+    for (size_t shift : {64, 192, 4032}) {
+      Image image = compile({&one, 1}, {.isa = isa});
+      image.bytes.insert(image.bytes.begin(), shift, std::byte{0});
+      image.offsets[0] += shift;
+      test::LoadedImage loaded(image, isa);
+      EXPECT_EQ(test::run_image(loaded, 0, call).buffers[0], expected.buffers[0]) << name(isa);
+    }
+  }
+}
+
 TEST(ImageLayout, ThreadsCompileAtOnce) {
   Kernel kernel = table_kernel(3, 50);
   const Kernel* one = &kernel;
