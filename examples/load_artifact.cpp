@@ -18,7 +18,7 @@ tn::Array filled(std::vector<int64_t> dims, float value) {
 
 int main(int argc, char** argv) {
   auto step = tn::load(argc > 1 ? argv[1] : "step.tenon");
-  std::cout << step.str() << "\n";
+  std::cout << step << "\n";
   const Params params{.w = filled({64, 32}, 1), .b = filled({32}, 0.5)};
   for (int64_t batch : {1, 5}) {
     tn::Array y = step(filled({batch, 64}, 1), params, 2.0f);

@@ -46,7 +46,8 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: a pipe would wait for its writer, and is refused below.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) fail(path, "cannot open", errno);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) fail(path, "cannot stat", errno);

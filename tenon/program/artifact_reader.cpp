@@ -15,11 +15,12 @@ namespace tenon::program {
 namespace {
 
 constexpr uint64_t kCheckedAtOpen = uint64_t{1} << 20;
-constexpr size_t kMaxTables = size_t{1} << 24;
 
-// Runs `read`; what it raises becomes a FormatError naming the file and the part.
+// Runs `read` on a table of so many bytes; what it raises becomes a FormatError naming the file and
+// the part.
 template <class F>
-auto reading(const std::string& path, std::string_view part, F&& read) {
+auto reading(const std::string& path, std::string_view part, uint64_t table_bytes, F&& read) {
+  const CopyBudget budget(table_bytes);
   try {
     return read();
   } catch (const FormatError&) {
@@ -64,7 +65,7 @@ struct Artifact::Impl {
     manifest = table<fb::Manifest>(span, "manifest");
     version = decode(manifest->tenon_version());
     read_sections();
-    reading(path, "manifest", [&] { read_programs(); });
+    reading(path, "manifest", header.manifest_bytes, [&] { read_programs(); });
     for (size_t i = 0; i < sections.size(); ++i) {
       if (sections[i].bytes <= kCheckedAtOpen) check(i);
     }
@@ -72,8 +73,11 @@ struct Artifact::Impl {
 
   template <class T>
   const T* table(std::span<const std::byte> span, const std::string& part) const {
+    // A table takes four bytes and the offset to it four more, so there are no more tables than
+    // this unless some are named again and again.
+    const size_t max_tables = span.size() / 8 + 1;
     const auto* data = reinterpret_cast<const uint8_t*>(span.data());
-    flatbuffers::Verifier verifier(data, span.size(), 64, kMaxTables);
+    flatbuffers::Verifier verifier(data, span.size(), 16, max_tables);
     if (span.size() < 8 || !verifier.VerifyBuffer<T>(nullptr)) {
       fail(part + " is not well-formed (file damaged)", "artifact_content");
     }
@@ -160,7 +164,7 @@ struct Artifact::Impl {
   std::vector<ir::GraphPtr> graphs(uint32_t index) const {
     ops::register_all();
     const auto* table_ = table<fb::GraphModule>(section(index), sections[index].name);
-    return reading(file->path(), sections[index].name,
+    return reading(file->path(), sections[index].name, sections[index].bytes,
                    [&] { return decode_graphs(*table_, open_constants()); });
   }
 
@@ -202,7 +206,7 @@ size_t Artifact::find(const std::string& name) const {
 ir::GraphPtr Artifact::graph(size_t index) const {
   ir::GraphPtr graph = impl_->graphs(impl_->program(index).graph()).back();
   const Signature& s = impl_->programs[index].signature;
-  reading(path(), "signature of " + s.function, [&] {
+  reading(path(), "signature of " + s.function, 0, [&] {
     expect(graph->params.size() == s.tensors.size() &&
                graph->results.size() == s.result_tensors.size(),
            "it does not fit the graph");
@@ -227,7 +231,7 @@ std::shared_ptr<const abi::Module> Artifact::module(size_t index) const {
   if (!program.has_module()) return nullptr;
   const std::string& part = impl_->sections[program.module_()].name;
   const auto* table = impl_->table<fb::Module>(impl_->section(program.module_()), part);
-  return reading(path(), part, [&] {
+  return reading(path(), part, impl_->sections[program.module_()].bytes, [&] {
     auto module = std::make_shared<abi::Module>(decode_module(*table, impl_->open_constants()));
     if (program.code() != nullptr) {
       for (const fb::Code* code : *program.code()) {

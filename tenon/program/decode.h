@@ -26,6 +26,23 @@ struct SectionBytes {
 };
 using OpenSection = std::function<SectionBytes(uint32_t section)>;
 
+// What may be copied out of one table. Writers share equal texts, so a hostile table of a few bytes
+// could name one long text or list again and again; while a budget stands, every decode() on this
+// thread pays for what it copies, and raises ValueError when nothing is left.
+class CopyBudget {
+ public:
+  // For a table of so many bytes: 64 times as much, and 64 KiB.
+  explicit CopyBudget(uint64_t table_bytes);
+  ~CopyBudget();
+  CopyBudget(const CopyBudget&) = delete;
+  CopyBudget& operator=(const CopyBudget&) = delete;
+  static void pay(uint64_t bytes);
+
+ private:
+  CopyBudget* outer_;
+  uint64_t left_;
+};
+
 std::string decode(const flatbuffers::String* text);
 std::vector<std::string> decode(const Offsets<flatbuffers::String>* strings);
 DType decode_dtype(uint8_t dtype);
@@ -36,6 +53,7 @@ Literal decode_constant(const fb::Constant* constant, const OpenSection& open);
 template <class T>
 std::vector<T> decode(const flatbuffers::Vector<T>* values) {
   if (values == nullptr) return {};
+  CopyBudget::pay(values->size() * sizeof(T));
   return std::vector<T>(values->begin(), values->end());
 }
 

@@ -4,19 +4,39 @@
 #include "tenon/program/decode.h"
 
 namespace tenon::program {
+namespace {
+
+thread_local CopyBudget* budget = nullptr;
+
+}  // namespace
+
+CopyBudget::CopyBudget(uint64_t table_bytes)
+    : outer_(budget), left_(64 * table_bytes + (uint64_t{64} << 10)) {
+  budget = this;
+}
+
+CopyBudget::~CopyBudget() { budget = outer_; }
+
+void CopyBudget::pay(uint64_t bytes) {
+  if (budget == nullptr) return;
+  expect(bytes <= budget->left_, "it holds more than its bytes can say");
+  budget->left_ -= bytes;
+}
 
 void expect(bool condition, std::string_view what) {
   if (!condition) throw ValueError(std::string(what));
 }
 
 std::string decode(const flatbuffers::String* text) {
-  return text == nullptr ? std::string() : text->str();
+  if (text == nullptr) return {};
+  CopyBudget::pay(sizeof(std::string) + text->size());
+  return text->str();
 }
 
 std::vector<std::string> decode(const Offsets<flatbuffers::String>* strings) {
   std::vector<std::string> out;
   if (strings == nullptr) return out;
-  for (const flatbuffers::String* string : *strings) out.push_back(string->str());
+  for (const flatbuffers::String* string : *strings) out.push_back(decode(string));
   return out;
 }
 
@@ -44,6 +64,7 @@ Shape decode_shape(const Offsets<flatbuffers::String>* shape, const Dim::Ranges&
   if (shape == nullptr) return out;
   expect(shape->size() <= 64, "a shape of over 64 dimensions");
   for (const flatbuffers::String* dim : *shape) {
+    CopyBudget::pay(sizeof(Dim) + dim->size());
     out.push_back(Dim::parse({dim->data(), dim->size()}, ranges));
     expect(!out.back().is_static() || out.back().value() >= 0, "a negative dimension");
   }
@@ -60,6 +81,7 @@ Literal decode_constant(const fb::Constant* constant, const OpenSection& open) {
   if (constant->inside() != nullptr || bytes == 0) {
     size_t have = constant->inside() == nullptr ? 0 : constant->inside()->size();
     expect(have == bytes, "a constant has another size than its shape");
+    CopyBudget::pay(have);
     Literal literal(dtype, dims);
     if (bytes != 0) std::memcpy(literal.mutable_data(), constant->inside()->data(), bytes);
     return literal;
@@ -79,6 +101,7 @@ Structure decode_structure(const Offsets<fb::Token>* tokens) {
   std::vector<Token> out;
   for (const fb::Token* token : *tokens) {
     std::string_view text;
+    if (token->text() != nullptr) CopyBudget::pay(token->text()->size());
     if (token->text() != nullptr) text = {token->text()->data(), token->text()->size()};
     out.push_back({static_cast<TokenKind>(token->kind()), token->count(), text});
   }

@@ -1,6 +1,7 @@
 #include "tenon/program/program.h"
 
 #include <cstring>
+#include <ostream>
 
 #include "tenon/base/error.h"
 #include "tenon/interp/interpreter.h"
@@ -168,5 +169,7 @@ std::string Program::str() const {
   }
   return fmt::format("{}{}, {}{}", impl_->function(), signature().str(), level(), weights_text);
 }
+
+std::ostream& operator<<(std::ostream& out, const Program& program) { return out << program.str(); }
 
 }  // namespace tenon::program

@@ -1,6 +1,7 @@
 // A saved program, loaded: called like the function that it was made from.
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,5 +53,6 @@ class TENON_API Program {
   explicit Program(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;
 };
+TENON_API std::ostream& operator<<(std::ostream& out, const Program& program);  // str()
 
 }  // namespace tenon::program

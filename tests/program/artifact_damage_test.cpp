@@ -1,12 +1,16 @@
 // What a run-time does with files that are not what they were.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <sstream>
+#include <thread>
 
 #include "artifact_fixture.h"
 #include "tenon/base/error.h"
@@ -113,28 +117,57 @@ TEST(Artifact, Weights) {
   EXPECT_EQ(step.execute_raw(x)[0].count(), 8);
 }
 
+// A file that is changed in place, byte by byte, without writing the rest again.
+class Damaged {
+ public:
+  explicit Damaged(const std::string& path)
+      : path_(path), right_(read_file(path)), fd_(::open(path.c_str(), O_RDWR)) {}
+  ~Damaged() { ::close(fd_); }
+  Damaged(const Damaged&) = delete;
+  Damaged& operator=(const Damaged&) = delete;
+
+  const std::string& right() const { return right_; }
+  void put(size_t at, char byte) { done(::pwrite(fd_, &byte, 1, static_cast<off_t>(at)) == 1); }
+  void cut(size_t size) { done(::ftruncate(fd_, static_cast<off_t>(size)) == 0); }
+  // What opening raises; "nothing was raised" when the file is taken.
+  std::string refusal() const {
+    return message_of([&] { Artifact::open(path_); });
+  }
+
+ private:
+  static void done(bool right) {
+    if (!right) throw std::runtime_error("cannot damage the file");
+  }
+  std::string path_;
+  std::string right_;
+  int fd_;
+};
+
 TEST(Artifact, EveryFlippedBitIsRefused) {
   std::string path = temporary_path("flip.tenon");
   save_artifact(path, std::vector<ProgramData>{make_step()});
-  const std::string right = read_file(path);
-  for (size_t i = 0; i < right.size(); ++i) {
-    std::string wrong = right;
-    wrong[i] = static_cast<char>(wrong[i] ^ (1 << (i % 8)));
-    write_file(path, wrong);
-    ASSERT_THROW(Artifact::open(path), FormatError) << "byte " << i << " of " << right.size();
+  Damaged file(path);
+  const std::string refused = "FormatError: " + path + ": ";
+  for (size_t bit = 0; bit < file.right().size() * 8; ++bit) {
+    file.put(bit / 8, static_cast<char>(file.right()[bit / 8] ^ (1 << bit % 8)));
+    const std::string text = file.refusal();
+    ASSERT_EQ(text.substr(0, refused.size()), refused) << "bit " << bit << ": " << text;
+    if (bit % 8 == 7) file.put(bit / 8, file.right()[bit / 8]);
   }
+  EXPECT_EQ(file.refusal(), "nothing was raised");
 }
 
 TEST(Artifact, EveryTruncationIsRefused) {
   std::string path = temporary_path("short.tenon");
   save_artifact(path, std::vector<ProgramData>{make_step()});
-  const std::string right = read_file(path);
-  for (size_t size = 0; size < right.size(); size += size < 300 ? 1 : 7) {
-    write_file(path, right.substr(0, size));
-    ASSERT_THROW(Artifact::open(path), FormatError) << size;
+  Damaged file(path);
+  file.cut(file.right().size() + 1);
+  EXPECT_NE(file.refusal().find("something was appended"), std::string::npos);
+  for (size_t size = file.right().size(); size-- > 0;) {
+    file.cut(size);
+    const std::string text = file.refusal();
+    ASSERT_NE(text.find("[artifact_truncated]"), std::string::npos) << size << ": " << text;
   }
-  write_file(path, right + '\0');
-  EXPECT_THROW(Artifact::open(path), FormatError);
 }
 
 TEST(Artifact, SaysWhatIsWrong) {
@@ -207,6 +240,80 @@ TEST(Artifact, CodeForAnotherCpuGoesToTheInterpreter) {
   EXPECT_EQ(run(path), expected());
   EXPECT_EQ(message_of([&] { Program::load(path, {.require_code = true}); }).substr(0, 16),
             "UnsupportedError");
+}
+
+// Threads that share one program: each call has memory of its own.
+TEST(Artifact, ManyThreadsShareOneProgram) {
+  std::string path = temporary_path("shared.tenon");
+  save_artifact(path, std::vector<ProgramData>{make_step()});
+  for (bool data_only : {false, true}) {
+    auto step = tenon::load(path, {.data_only = data_only, .externals = {{"layer.w", kW}}});
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int64_t t = 0; t < 8; ++t) {
+      threads.emplace_back([&, t] {
+        for (int64_t round = 0; round < 40; ++round) {
+          const int64_t rows = (t + round) % 7;
+          const std::vector<float> ones(static_cast<size_t>(rows * 4), static_cast<float>(t));
+          const Array y = step(Array::copy_of<float>(DType::kF32, {rows, 4}, ones), 2.0);
+          for (int64_t i = 0; i < y.count(); ++i) {
+            const float column = static_cast<float>(i % 4);
+            const float right =
+                2 * static_cast<float>(t) + (column + 1) + 0.5f * (100 * column + 4 * 4950);
+            if (y.as<float>()[i] != right) ++wrong;
+          }
+          if (y.count() != rows * 4) ++wrong;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+// Copies of a program, and its results, live on their own.
+TEST(Artifact, ResultsOutliveTheProgram) {
+  std::string path = temporary_path("alive.tenon");
+  save_artifact(path, std::vector<ProgramData>{make_step()});
+  Array y, again;
+  {
+    auto first =
+        std::make_unique<LoadedProgram>(tenon::load(path, {.externals = {{"layer.w", kW}}}));
+    const LoadedProgram second = *first;
+    y = (*first)(kX, 2.0);
+    first.reset();
+    std::filesystem::remove(path);  // what is mapped stays
+    again = second(kX, 2.0);
+  }
+  EXPECT_EQ(std::vector<float>(y.as<float>(), y.as<float>() + y.count()), expected());
+  EXPECT_EQ(std::vector<float>(again.as<float>(), again.as<float>() + again.count()), expected());
+}
+
+TEST(Artifact, ProgramsPrint) {
+  std::string path = temporary_path("printed.tenon");
+  save_artifact(path, std::vector<ProgramData>{make_step()});
+  std::ostringstream text;
+  text << Program::load(path, {.data_only = true});
+  EXPECT_EQ(text.str(),
+            "step(x: f32[\"n\", 4], gain = 2.0) → f32[\"n\", 4], interpreter, 1 weights not bound");
+}
+
+// One text or table that is named again and again says more than the bytes of the file: refused
+// before it fills the memory.
+TEST(Artifact, RepetitionIsBounded) {
+  std::string path = temporary_path("bomb.tenon");
+  ProgramData data = make_step();
+  const std::string name(50000, 'x');
+  data.signature.names = {"x", name};
+  for (int i = 0; i < 5000; ++i) {
+    data.signature.statics.push_back(StaticValue(StaticView::of(std::string_view(name))));
+  }
+  save_artifact(path, std::vector<ProgramData>{data});
+  EXPECT_LT(read_file(path).size(), 600000u);
+  EXPECT_EQ(
+      message_of([&] { Artifact::open(path); }),
+      "FormatError: " + path +
+          ": manifest: it holds more than its bytes can say (file damaged) [artifact_content]");
 }
 
 TEST(Artifact, KilledWhileSavingLeavesTheOldFile) {
