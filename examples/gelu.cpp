@@ -1,4 +1,3 @@
-// The first program: an ordinary function becomes one fused kernel.
 #include <tenon/tenon.h>
 
 #include <cmath>
@@ -6,12 +5,12 @@
 
 namespace tn = tenon;
 
-tn::Tensor gelu(const tn::Tensor& x) { return x * (1.0f + tn::erf(x * float(M_SQRT1_2))) * 0.5f; }
+tn::Tensor gelu(const tn::Tensor& x) {  // exact GELU: five operations
+  return x * (1.0f + tn::erf(x * float(M_SQRT1_2))) * 0.5f;
+}
 
 int main() {
-  auto fast = tn::compile(gelu);
+  auto fast = tn::compile(gelu);  // traced at the first call, cached by signature
   tn::Tensor y = fast(tn::random::normal({32, 1000, 16}));
-  std::cout << fast.explain();
-  std::cout << tn::mean(y) << "\n";
-  return y.size() == 32 * 1000 * 16 ? 0 : 1;
+  std::cout << fast.explain();  // one kernel, what it reads and writes, what it costs
 }

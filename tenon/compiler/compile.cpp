@@ -125,6 +125,7 @@ Compiled compile(const ir::GraphPtr& graph, const Options& options) {
   ops::register_all();
   std::vector<std::string> levels = options.levels;
   if (levels.empty()) levels.push_back(runtime::cpu_level());
+  for (const std::string& level : levels) codegen::isa_of_level(level);  // refuses unknown ones
   passes::Lowered lowered = passes::lower(graph, options.passes);
 
   Compiled result;

@@ -241,12 +241,22 @@ const TensorView& TensorView::operator*=(const Operand& value) const {
 
 Tensor Tensor::Iterator::operator*() const { return std::as_const(tensor_)[i_].get(); }
 
-Tensor::Iterator Tensor::begin() const { return {*this, 0}; }
-Tensor::Iterator Tensor::end() const {
+Tensor::Iterator Tensor::begin(Here at) const {
   if (rank() == 0) {
-    throw TypeError("iteration over a tensor without dimensions", {.label = "iterate_c1"});
+    throw TypeError("iteration: the tensor has no dimension to walk along",
+                    {.label = "iterate_c1", .location = ir::str(location_of(at))});
   }
-  return {*this, shape()[0].value()};
+  const Dim size = shape()[0].dim();
+  if (!size.is_static()) {
+    throw TraceError(
+        fmt::format("iteration: axis 0 has the size {}, which has no number while tracing",
+                    size.str()),
+        {.label = "iterate_c2",
+         .location = ir::str(location_of(at)),
+         .hint = "use ops over the axis (sum, cumsum, …), or declare its size as a number"});
+  }
+  return {*this, 0};
 }
+Tensor::Iterator Tensor::end() const { return {*this, shape()[0].value()}; }
 
 }  // namespace tenon

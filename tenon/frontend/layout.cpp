@@ -1,5 +1,6 @@
 #include "tenon/frontend/layout.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "tenon/frontend/layer.h"
@@ -25,6 +26,8 @@ Device cpu(int index) { return Device("cpu", index); }
 
 namespace {
 
+constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
+
 DType dtype_named(std::string_view text) {
   const auto found = dtype_from_name(text);
   if (found) return *found;
@@ -43,6 +46,20 @@ TensorLayout::TensorLayout(DType dtype, Shape shape, Device device, Here at)
         fmt::format("TensorLayout: dimension {} is {}, sizes are not negative", i,
                     shape_[i].value()),
         {.label = "layout_c1", .location = place_, .hint = "a size that varies has a name: \"n\""});
+  }
+  const bool empty = std::any_of(shape_.begin(), shape_.end(), [](const Dim& dim) {
+    return dim.is_static() && dim.value() == 0;
+  });
+  if (empty) return;
+  uint64_t bytes = size_of(dtype);
+  for (const Dim& dim : shape_) {
+    const uint64_t size = dim.is_static() ? static_cast<uint64_t>(dim.value()) : 1;
+    if (bytes > kMaxBytes / size) {
+      throw ValueError(fmt::format("TensorLayout: {}{} has more than 2^62 bytes",
+                                   tenon::name(dtype), tenon::str(shape_)),
+                       {.label = "layout_c3", .location = place_});
+    }
+    bytes *= size;
   }
 }
 

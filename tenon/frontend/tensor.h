@@ -90,7 +90,7 @@ class Tensor {
   const TensorView operator[](std::initializer_list<Index> index) const;
   // A new first axis walks: for (Tensor row : x). TraceError when its size is symbolic.
   class Iterator;
-  Iterator begin() const;
+  Iterator begin(Here at = Here::current()) const;
   Iterator end() const;
 
   // --- writing: this handle gets a new value; an argument declared by BufferLayout is written ---

@@ -43,6 +43,14 @@ bool is_leaf(const Token& token) {
 // Equal but for which kind of leaf stands there.
 bool same_place(const Token& a, const Token& b) { return (is_leaf(a) && is_leaf(b)) || a == b; }
 
+// The way out for what stands in a tensor's place.
+std::string hint_for(std::string_view type) {
+  if (type == "traced Tensor") return "inside another function call the function itself";
+  if (type == "TensorLayout") return "a call takes values; compile(fn) takes declarations";
+  if (type == "Tensor without a value") return "give it a value first";
+  return "bare arrays go to execute_raw()";
+}
+
 class Check {
  public:
   Check(const Signature& signature, const Leaves& call) : s_(signature), call_(call) {}
@@ -70,7 +78,7 @@ class Check {
     if (type.empty()) type = describe(is);
     throw TypeError(
         fmt::format("{}: argument {}: expected a Tensor, got {}", s_.function, route(leaf), type),
-        {.label = "argument_type", .hint = "bare arrays go to execute_raw()"});
+        {.label = "argument_type", .hint = hint_for(type)});
   }
 
  private:
