@@ -183,7 +183,8 @@ double compile_decode(int64_t blocks) {
   auto config = tn::pipelines::LlamaConfig::from_gguf(*file);
   config.blocks = blocks;
   const auto start = Clock::now();
-  auto program = tn::pipelines::compile_llama(config, tn::f32, 1);
+  auto program =
+      tn::pipelines::compile_llama(config, tn::f32, "decode", tn::Dim("batch", {.min = 1}), 1);
   return ms_since(start);
 }
 

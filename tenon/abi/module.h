@@ -119,6 +119,9 @@ struct Module {
   // are the externals in order and whose results are appended to the entry's arguments.
   // kNoProgram: nothing; then the externals themselves are appended.
   uint32_t setup = kNoProgram;
+  // One for each result of `setup`, or none at all. Results with equal keys are equal when the
+  // externals are: programs bound to the same data compute and keep one of them.
+  std::vector<std::string> setup_keys;
   std::vector<External> externals;
   std::vector<Literal> constants;
   std::vector<KernelInfo> kernels;

@@ -92,9 +92,8 @@ Json to_json(const std::vector<int32_t>& prompt, const pipelines::Generation& ou
 
 void run_llama(const RunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.prompt.has_value() == options.prompt_tokens.has_value()) {
-    throw ValueError("run llama: give one of --prompt and --prompt-tokens",
-                     {.hint = "tenon run llama --model-path F.gguf --prompt \"Hello\""});
+  if (!options.prompt && !options.prompt_tokens) {
+    throw CLI::RequiredError("one of --prompt and --prompt-tokens");
   }
   if (options.threads > 0) {
     ::setenv("TENON_NUM_THREADS", std::to_string(options.threads).c_str(), 1);
@@ -140,8 +139,10 @@ void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   pipelines::GenerateOptions& generate = options->generate;
   llama->add_option("--model-path", options->model_path, "the GGUF file")->required();
-  llama->add_option("--prompt", options->prompt, "what the model answers or continues");
-  llama->add_option("--prompt-tokens", options->prompt_tokens, "ids in its place: \"[1,2]\"");
+  CLI::Option* prompt =
+      llama->add_option("--prompt", options->prompt, "what the model answers or continues");
+  llama->add_option("--prompt-tokens", options->prompt_tokens, "ids in its place: \"[1,2]\"")
+      ->excludes(prompt);
   llama->add_option("--system", options->system, "the system message of the chat");
   llama->add_flag("--no-chat", options->no_chat, "continue the prompt as it is, without template");
   llama->add_option("--max-new-tokens", generate.max_new_tokens, "at most so many; -1: no limit")
@@ -149,12 +150,20 @@ void add_run(CLI::App& app) {
       ->capture_default_str();
   llama->add_option("--temperature", generate.sampler.temperature, "0: greedy")
       ->capture_default_str();
-  llama->add_option("--top-k", generate.sampler.top_k, "0: all")->capture_default_str();
-  llama->add_option("--top-p", generate.sampler.top_p)->capture_default_str();
-  llama->add_option("--min-p", generate.sampler.min_p)->capture_default_str();
+  llama->add_option("--top-k", generate.sampler.top_k, "of the so many likeliest tokens; 0: all")
+      ->capture_default_str();
+  llama
+      ->add_option("--top-p", generate.sampler.top_p,
+                   "of the likeliest tokens that make up this probability; 1: all")
+      ->capture_default_str();
+  llama
+      ->add_option("--min-p", generate.sampler.min_p,
+                   "of tokens at least so likely, as a part of the likeliest; 0: all")
+      ->capture_default_str();
   llama->add_option("--repetition-penalty", generate.sampler.repetition_penalty, "1: off")
       ->capture_default_str();
-  llama->add_option("--seed", generate.sampler.seed)->capture_default_str();
+  llama->add_option("--seed", generate.sampler.seed, "the same seed draws the same tokens")
+      ->capture_default_str();
   llama->add_flag("--ignore-eos", generate.ignore_eos, "go on after the end of the answer");
   llama->add_option("--weights", options->weights, "dtype that weights are decoded to")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
@@ -162,7 +171,7 @@ void add_run(CLI::App& app) {
   llama->add_option("--threads", options->threads, "0: as many as the machine gives")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  llama->add_option("--output", options->output)
+  llama->add_option("--output", options->output, "text as it grows, or one JSON object")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   llama->callback([options] { run_llama(*options); });

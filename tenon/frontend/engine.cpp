@@ -26,7 +26,11 @@ class InterpreterEngine : public Engine {
  public:
   explicit InterpreterEngine(ir::GraphPtr graph) : graph_(std::move(graph)) {}
 
-  void bind(const program::ExternalArrays& externals) override { externals_ = externals; }
+  void bind_from(const Externals& externals, runtime::SetupResults*) override {
+    for (const program::Weight& weight : program::externals_of(graph_)) {
+      externals_[weight.name] = externals(weight.name);
+    }
+  }
 
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
     std::vector<Literal> literals;
@@ -70,12 +74,9 @@ class CompiledEngine : public Engine {
     if (compiled_.module->externals.empty()) executor_->bind({});
   }
 
-  void bind(const program::ExternalArrays& externals) override {
-    std::vector<runtime::Array> arrays;
-    for (const abi::External& external : compiled_.module->externals) {
-      arrays.push_back(externals.at(external.name));
-    }
-    executor_->bind(arrays);
+  void bind_from(const Externals& externals, runtime::SetupResults* shared) override {
+    const std::vector<abi::External>& wanted = compiled_.module->externals;
+    executor_->bind_from([&](size_t i) { return externals(wanted[i].name); }, shared);
   }
 
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {

@@ -1,6 +1,7 @@
 // What runs a graph: machine code through the compiler, or the interpreter.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,8 +16,14 @@ namespace tenon {
 class Engine {
  public:
   virtual ~Engine() = default;
-  // Gives the external constants by whole name; before the first run when there are any.
-  virtual void bind(const program::ExternalArrays& externals) = 0;
+  // Gives the external constants by whole name; before the first run when there are any. Each is
+  // asked for when it is needed, and not kept longer. `shared` holds what other programs computed
+  // from them (runtime/executor.h).
+  using Externals = std::function<runtime::Array(const std::string& name)>;
+  virtual void bind_from(const Externals& externals, runtime::SetupResults* shared) = 0;
+  void bind(const program::ExternalArrays& externals) {
+    bind_from([&](const std::string& name) { return externals.at(name); }, nullptr);
+  }
   // The graph's results in fresh memory; updates are written into the arguments.
   virtual std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const = 0;
   // What became of the graph (compiler/explain.h); the first line begins with `title`.

@@ -9,19 +9,22 @@
 namespace tenon {
 namespace {
 
+runtime::Array array_of(const std::string& function, const std::string& name,
+                        const Tensor& tensor) {
+  const char* is = !tensor.defined()    ? "a tensor without a value"
+                   : tensor.is_layout() ? "a declaration"
+                   : tensor.is_traced() ? "a traced tensor"
+                                        : nullptr;
+  if (is != nullptr) {
+    throw TypeError(fmt::format("{}: weight {}: expected a value, got {}", function, name, is),
+                    {.label = "weight_value"});
+  }
+  return tensor.array();
+}
+
 program::ExternalArrays arrays_of(const std::string& function, const Weights& weights) {
   program::ExternalArrays arrays;
-  for (const auto& [name, tensor] : weights) {
-    const char* is = !tensor.defined()    ? "a tensor without a value"
-                     : tensor.is_layout() ? "a declaration"
-                     : tensor.is_traced() ? "a traced tensor"
-                                          : nullptr;
-    if (is != nullptr) {
-      throw TypeError(fmt::format("{}: weight {}: expected a value, got {}", function, name, is),
-                      {.label = "weight_value"});
-    }
-    arrays[name] = tensor.array();
-  }
+  for (const auto& [name, tensor] : weights) arrays[name] = array_of(function, name, tensor);
   return arrays;
 }
 
@@ -69,6 +72,39 @@ void Executable::bind(const Weights& weights) {
   program::check_weights(name(), impl_->weights, arrays);
   impl_->engine->bind(arrays);
   impl_->complete = true;
+}
+
+void Executable::bind_from(const WeightSource& source, runtime::SetupResults* shared) {
+  std::map<std::string, const program::Weight*> wanted;
+  for (const program::Weight& weight : impl_->weights) wanted[weight.name] = &weight;
+  const auto external = [&](const std::string& weight) {
+    runtime::Array array = array_of(name(), weight, source(*wanted.at(weight)));
+    program::check_weights(name(), {*wanted.at(weight)}, {{weight, array}});
+    return array;
+  };
+  impl_->engine->bind_from(external, shared);
+  impl_->complete = true;
+}
+
+void bind_weights_from(const std::vector<std::shared_ptr<Executable>>& programs,
+                       const WeightSource& source) {
+  runtime::SetupResults shared;
+  for (const auto& program : programs) program->bind_from(source, &shared);
+}
+
+void bind_weights(const std::vector<std::shared_ptr<Executable>>& programs,
+                  const Weights& weights) {
+  std::map<std::string, program::Weight> read;
+  std::string names;
+  for (const auto& program : programs) {
+    names += (names.empty() ? "" : ", ") + program->name();
+    for (const program::Weight& weight : program->weights()) read.emplace(weight.name, weight);
+  }
+  std::vector<program::Weight> all;
+  for (const auto& item : read) all.push_back(item.second);
+  program::check_weights(names, all, arrays_of(names, weights));
+  bind_weights_from(programs,
+                    [&](const program::Weight& weight) { return weights.at(weight.name); });
 }
 
 const std::vector<program::Weight>& Executable::weights() const { return impl_->weights; }

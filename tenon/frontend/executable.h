@@ -2,6 +2,7 @@
 // runs it. Without the types of arguments and results; compile.h adds those.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -15,6 +16,8 @@ namespace tenon {
 
 // Data of external constants by name.
 using Weights = std::map<std::string, Tensor>;
+// Gives a weight when a program needs it.
+using WeightSource = std::function<Tensor(const program::Weight& weight)>;
 
 struct CompileOptions {
   std::string name = {};                         // as in StageOptions
@@ -76,10 +79,23 @@ class Executable {
   std::string explain() const;
 
  private:
+  friend void bind_weights_from(const std::vector<std::shared_ptr<Executable>>& programs,
+                                const WeightSource& source);
+  void bind_from(const WeightSource& source, runtime::SetupResults* shared);
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Binds several programs, each to the weights that it reads. What they compute from weights when
+// these are bound (operands packed for products) is computed and kept once for all of them. Raises
+// what Executable::bind raises, a weight that none of them reads included.
+void bind_weights(const std::vector<std::shared_ptr<Executable>>& programs, const Weights& weights);
+// The same with weights that are made one by one and kept no longer than needed: what is decoded to
+// be packed never stands in memory whole. Raises what `source` raises, TypeError and ValueError as
+// Executable::bind.
+void bind_weights_from(const std::vector<std::shared_ptr<Executable>>& programs,
+                       const WeightSource& source);
 
 // Several programs in one file; constants that they share enter it once. ValueError for two of one
 // name.

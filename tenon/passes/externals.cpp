@@ -6,8 +6,10 @@
 #include <unordered_set>
 
 #include "tenon/base/error.h"
+#include "tenon/base/hash.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/rewrite.h"
+#include "tenon/ir/text.h"
 
 namespace tenon::passes {
 namespace {
@@ -209,7 +211,12 @@ SetupSplit split_setup(const ir::GraphPtr& graph) {
   setup.results = computed->results;
   // Equal expressions of one external may stand twice: each extra parameter still has one result.
   const bool plain = setup.results == setup.params;
-  if (!plain) split.setup = std::make_shared<const ir::Graph>(std::move(setup));
+  if (!plain) {
+    split.setup = std::make_shared<const ir::Graph>(std::move(setup));
+    for (const Value& value : values) {
+      split.setup_keys.push_back(to_hex(hash_text(ir::canonical(expressions({value})))));
+    }
+  }
   split.entry = with_parameters(graph, values);
   return split;
 }

@@ -24,8 +24,11 @@ struct ExternalInput {
 };
 
 struct SetupSplit {
-  ir::GraphPtr entry;                    // with extra parameters after its own
-  ir::GraphPtr setup;                    // null when externals are passed on as they are
+  ir::GraphPtr entry;  // with extra parameters after its own
+  ir::GraphPtr setup;  // null when externals are passed on as they are
+  // Of each result of `setup`: equal for equal expressions of externals of equal names, whatever
+  // program they stand in.
+  std::vector<std::string> setup_keys;
   std::vector<ExternalInput> externals;  // by first use, each name once
 };
 

@@ -130,6 +130,7 @@ Lowered lower(const GraphPtr& graph, const Options& options) {
   module.entry = timer.run("lower", [&] {
     if (split.setup != nullptr) {
       module.setup = programs.plan_all(split.setup, ProgramRole::kSetup, lowered.graphs);
+      module.setup_keys = split.setup_keys;
     }
     return programs.plan_all(split.entry, ProgramRole::kEntry, lowered.graphs);
   });

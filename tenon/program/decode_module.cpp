@@ -53,6 +53,7 @@ abi::Module decode_module(const fb::Module& m, const OpenSection& open) {
   }
   out.entry = m.entry();
   out.setup = m.setup();
+  out.setup_keys = decode(m.setup_keys());
   if (m.externals() != nullptr) {
     for (const fb::External* e : *m.externals()) {
       out.externals.push_back({decode(e->name()), decode_dtype(e->dtype()), decode(e->dims())});

@@ -72,8 +72,9 @@ std::vector<std::byte> encode_module(const abi::Module& module, ConstantPool& po
   auto external_vector = b.CreateVector(externals);
   auto constant_vector = b.CreateVector(constants);
   auto kernel_vector = b.CreateVector(kernels);
+  auto key_vector = encode_strings(b, module.setup_keys);
   b.Finish(fb::CreateModule(b, dim_vector, plan_vector, module.entry, module.setup, external_vector,
-                            constant_vector, kernel_vector));
+                            constant_vector, kernel_vector, key_vector));
   const auto* begin = reinterpret_cast<const std::byte*>(b.GetBufferPointer());
   return {begin, begin + b.GetSize()};
 }

@@ -131,7 +131,25 @@ void Program::check_weights(const ExternalArrays& externals) const {
   program::check_weights(impl_->function(), weights(), externals);
 }
 
-void Program::bind(const ExternalArrays& externals) {
+void Program::bind_all(std::span<Program> programs, const ExternalArrays& externals) {
+  std::map<std::string, Weight> read;
+  std::vector<ExternalArrays> own(programs.size());
+  std::string names;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    names += (names.empty() ? "" : ", ") + programs[i].impl_->function();
+    for (const Weight& weight : programs[i].weights()) {
+      read.emplace(weight.name, weight);
+      if (auto it = externals.find(weight.name); it != externals.end()) own[i].insert(*it);
+    }
+  }
+  std::vector<Weight> all;
+  for (const auto& item : read) all.push_back(item.second);
+  program::check_weights(names, all, externals);
+  runtime::SetupResults shared;
+  for (size_t i = 0; i < programs.size(); ++i) programs[i].bind(own[i], &shared);
+}
+
+void Program::bind(const ExternalArrays& externals, runtime::SetupResults* shared) {
   check_weights(externals);
   if (impl_->executor != nullptr) {
     std::vector<Array> ordered;
@@ -143,7 +161,7 @@ void Program::bind(const ExternalArrays& externals) {
       }
       ordered.push_back(it->second);
     }
-    impl_->executor->bind(ordered);
+    impl_->executor->bind(ordered, shared);
   }
   impl_->externals = externals;
   impl_->bound = true;

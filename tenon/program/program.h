@@ -11,6 +11,7 @@
 #include "tenon/program/artifact.h"
 #include "tenon/program/leaf.h"
 #include "tenon/runtime/array.h"
+#include "tenon/runtime/executor.h"
 
 namespace tenon::program {
 
@@ -37,7 +38,10 @@ class TENON_API Program {
 
   // Raises what program::check_weights raises (weights.h).
   void check_weights(const ExternalArrays& externals) const;
-  void bind(const ExternalArrays& externals);
+  void bind(const ExternalArrays& externals) { bind(externals, nullptr); }
+  // Binds several programs, each to the externals that it reads. What they compute from externals
+  // is computed and kept once for all of them. KeyError for one that none of them reads.
+  static void bind_all(std::span<Program> programs, const ExternalArrays& externals);
   bool bound() const;
 
   // The checked call (signature.h). Results in order; writable arguments are written.
@@ -51,6 +55,7 @@ class TENON_API Program {
  private:
   struct Impl;
   explicit Program(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  void bind(const ExternalArrays& externals, runtime::SetupResults* shared);
   std::shared_ptr<Impl> impl_;
 };
 TENON_API std::ostream& operator<<(std::ostream& out, const Program& program);  // str()

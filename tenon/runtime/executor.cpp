@@ -10,6 +10,7 @@
 #include "tenon/runtime/binding.h"
 #include "tenon/runtime/context.h"
 #include "tenon/runtime/cpu.h"
+#include "tenon/runtime/external_stream.h"
 #include "tenon/runtime/float_mode.h"
 #include "tenon/runtime/image.h"
 #include "tenon/runtime/module_check.h"
@@ -126,6 +127,17 @@ struct Executor::Impl {
     return plans.front();
   }
 
+  void check_external(size_t i, const Array& array, const std::vector<int64_t>& machine) const {
+    const abi::External& wanted = module->externals[i];
+    std::vector<int64_t> dims;
+    for (abi::DimId id : wanted.dims) dims.push_back(planner.dim(id).eval(machine));
+    if (array.valid() && array.dtype() == wanted.dtype && array.dims() == dims) return;
+    throw ValueError(
+        fmt::format("{}: external {}: expected {}, got {}", entry().name, wanted.name,
+                    describe(wanted.dtype, dims), array.valid() ? array.describe() : "nothing"),
+        {.label = "external_type"});
+  }
+
   void bind_symbols(std::span<const Array> arguments, Context& context) const {
     static const std::vector<int64_t> machine = SymbolTable::machine_values();
     context.symbols.assign(machine.begin(), machine.end());
@@ -149,61 +161,138 @@ struct Executor::Impl {
     context.arguments.insert(context.arguments.end(), appended.begin(), appended.end());
   }
 
-  // Runs a program on `context.arguments`. Where `share` is set, a result that is the memory of an
-  // argument or constant is that array; else it is copied.
-  std::vector<Array> run(uint32_t index, const Plan& plan, Context& context, bool share) {
-    const abi::Program& program = module->programs[index];
-    const ProgramPlan& sizes = plan.programs[index];
-    size_t pointers = program.arguments + program.results;
-    if (context.pointers.size() < pointers + sizes.pointers) {
-      context.pointers.resize(pointers + sizes.pointers);
+  // Memory for the results that have their own.
+  static std::vector<Array> fresh(const abi::Program& program, const ProgramPlan& sizes) {
+    std::vector<Array> results(program.results);
+    for (uint32_t i = 0; i < program.results; ++i) {
+      const abi::Slot& slot = program.slots[program.arguments + i];
+      if (slot.kind != abi::Slot::Kind::kResult) continue;
+      results[i] = Array::empty(slot.dtype, sizes.slots[program.arguments + i].dims);
     }
-    if (context.arena_bytes < sizes.frame || !context.arena) {
-      context.arena.reset();
-      context.arena = allocate(sizes.frame);
-      context.arena_bytes = sizes.frame;
-    }
-    void** interface = context.pointers.data();
+    return results;
+  }
+
+  // The same in one block: what lives together and is read at every call gets huge pages, however
+  // small its parts.
+  static std::vector<Array> results_together(const abi::Program& program,
+                                             const ProgramPlan& sizes) {
+    auto visit = [&](auto&& each) {
+      for (uint32_t i = 0; i < program.results; ++i) {
+        if (program.slots[program.arguments + i].kind == abi::Slot::Kind::kResult) {
+          each(i, sizes.slots[program.arguments + i]);
+        }
+      }
+    };
+    size_t total = 0;
+    auto padded = [](size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
+    visit([&](uint32_t, const SlotPlan& slot) { total += padded(slot.bytes); });
+    std::shared_ptr<void> block = allocate(total);
+    auto* at = static_cast<std::byte*>(block.get());
+    std::vector<Array> results(program.results);
+    visit([&](uint32_t i, const SlotPlan& slot) {
+      DType dtype = program.slots[program.arguments + i].dtype;
+      results[i] = Array::borrow(dtype, slot.dims, at, block, true);
+      at += padded(slot.bytes);
+    });
+    return results;
+  }
+
+  // Runs the entry on `context.arguments`.
+  std::vector<Array> run_entry(const Plan& plan, Context& context) {
+    const abi::Program& program = entry();
+    const ProgramPlan& sizes = plan.programs[module->entry];
+    void** interface = prepare(program, sizes, context);
     for (uint32_t i = 0; i < program.arguments; ++i) {
       const Array& argument = context.arguments[i];
       check_internal(argument.bytes() == sizes.slots[i].bytes, "an argument has another size");
       // Only steps that update a writable argument write here.
       interface[i] = const_cast<void*>(argument.data());
     }
-    std::vector<Array> results(program.results);
+    std::vector<Array> results = fresh(program, sizes);
+    void** stack = launch(module->entry, plan, context, results, nullptr);
     for (uint32_t i = 0; i < program.results; ++i) {
-      const abi::Slot& slot = program.slots[program.arguments + i];
-      interface[program.arguments + i] = nullptr;
-      if (slot.kind != abi::Slot::Kind::kResult) continue;
-      results[i] = Array::empty(slot.dtype, sizes.slots[program.arguments + i].dims);
-      interface[program.arguments + i] = results[i].mutable_data();
-    }
-    context.status = 0;
-    void** stack = interface + pointers;
-    FloatMode mode;
-    Runner(*module, kernels, eval, planner.symbols(), plan, &context.status)
-        .run(index, static_cast<std::byte*>(context.arena.get()), interface, stack);
-    for (uint32_t i = 0; i < program.results; ++i) {
-      if (!results[i].valid()) {
-        results[i] = aliased(program, sizes, program.arguments + i, context, stack, share);
-      }
+      if (results[i].valid()) continue;
+      abi::SlotId id = program.arguments + i;
+      results[i] = copy(
+          Array::borrow(program.slots[id].dtype, sizes.slots[id].dims, stack[id], nullptr, false));
     }
     return results;
   }
 
-  Array aliased(const abi::Program& program, const ProgramPlan& sizes, abi::SlotId id,
-                const Context& context, void* const* stack, bool share) const {
-    const SlotPlan& slot = sizes.slots[id];
-    const abi::Slot& root = program.slots[slot.root];
-    DType dtype = program.slots[id].dtype;
-    if (share && root.kind == abi::Slot::Kind::kArgument) {
-      auto owner = std::make_shared<const Array>(context.arguments[root.ref]);
-      return Array::borrow(dtype, slot.dims, stack[id], owner, false);
+  // Runs setup. A result that is the memory of an external or constant is that array.
+  std::vector<Array> run_setup(const Plan& plan, std::function<Array(size_t)> external) {
+    const abi::Program& program = module->programs[module->setup];
+    const ProgramPlan& sizes = plan.programs[module->setup];
+    Context context;
+    void** interface = prepare(program, sizes, context);
+    std::fill_n(interface, program.arguments, nullptr);
+    std::vector<Array> results = results_together(program, sizes);
+    ExternalStream stream(program, sizes, std::move(external));
+    void** stack = launch(module->setup, plan, context, results, &stream);
+    stream.finish(stack);
+    for (uint32_t i = 0; i < program.results; ++i) {
+      if (results[i].valid()) continue;
+      abi::SlotId id = program.arguments + i;
+      const abi::Slot& root = program.slots[sizes.slots[id].root];
+      std::shared_ptr<const void> owner = module;
+      if (root.kind == abi::Slot::Kind::kArgument) {
+        owner = std::make_shared<const Array>(stream.argument(root.ref));
+      }
+      results[i] =
+          Array::borrow(program.slots[id].dtype, sizes.slots[id].dims, stack[id], owner, false);
     }
-    if (share && root.kind == abi::Slot::Kind::kConstant) {
-      return Array::borrow(dtype, slot.dims, stack[id], module, false);
+    return results;
+  }
+
+  // Room for a run: the places of arguments and results.
+  static void** prepare(const abi::Program& program, const ProgramPlan& sizes, Context& context) {
+    size_t pointers = program.arguments + program.results + sizes.pointers;
+    if (context.pointers.size() < pointers) context.pointers.resize(pointers);
+    if (context.arena_bytes < sizes.frame || !context.arena) {
+      context.arena.reset();
+      context.arena = allocate(sizes.frame);
+      context.arena_bytes = sizes.frame;
     }
-    return copy(Array::borrow(dtype, slot.dims, stack[id], nullptr, false));
+    return context.pointers.data();
+  }
+
+  // Returns the memory of each slot.
+  void** launch(uint32_t index, const Plan& plan, Context& context, std::vector<Array>& results,
+                StepHook* hook) {
+    const abi::Program& program = module->programs[index];
+    void** interface = context.pointers.data();
+    for (uint32_t i = 0; i < program.results; ++i) {
+      interface[program.arguments + i] = results[i].valid() ? results[i].mutable_data() : nullptr;
+    }
+    context.status = 0;
+    void** stack = interface + program.arguments + program.results;
+    FloatMode mode;
+    Runner(*module, kernels, eval, planner.symbols(), plan, &context.status)
+        .run(index, static_cast<std::byte*>(context.arena.get()), interface, stack, hook);
+    return stack;
+  }
+
+  // Runs setup unless `shared` holds all that it computes.
+  void bind_setup(const std::function<Array(size_t)>& external, const std::vector<int64_t>& machine,
+                  SetupResults* shared) {
+    const std::vector<std::string>& keys = module->setup_keys;
+    std::vector<Array> known(keys.size());
+    for (size_t i = 0; i < keys.size() && shared != nullptr; ++i) {
+      if (auto it = shared->find(keys[i]); it != shared->end()) known[i] = it->second;
+    }
+    auto is_known = [](const Array& array) { return array.valid(); };
+    if (known.empty() || !std::all_of(known.begin(), known.end(), is_known)) {
+      appended = run_setup(*planner.plan(module->setup, machine), external);
+    } else {
+      appended.resize(known.size());
+    }
+    for (size_t i = 0; i < keys.size() && shared != nullptr; ++i) {
+      if (known[i].valid()) {
+        appended[i] = known[i];
+      } else {
+        shared->emplace(keys[i], appended[i]);
+      }
+    }
   }
 };
 
@@ -229,32 +318,32 @@ bool Executor::fits(const abi::Module& module) {
 bool Executor::bound() const { return impl_->bound; }
 const std::string& Executor::level() const { return impl_->level; }
 
-void Executor::bind(std::span<const Array> externals) {
-  const abi::Module& module = *impl_->module;
-  std::vector<int64_t> machine = SymbolTable::machine_values();
-  if (externals.size() != module.externals.size()) {
+void Executor::bind(std::span<const Array> externals, SetupResults* shared) {
+  const std::vector<abi::External>& wanted = impl_->module->externals;
+  if (externals.size() != wanted.size()) {
     throw ValueError(fmt::format("{}: expected {} externals, got {}", impl_->entry().name,
-                                 module.externals.size(), externals.size()),
+                                 wanted.size(), externals.size()),
                      {.label = "external_count"});
   }
-  for (size_t i = 0; i < externals.size(); ++i) {
-    const abi::External& wanted = module.externals[i];
-    std::vector<int64_t> dims;
-    for (abi::DimId id : wanted.dims) dims.push_back(impl_->planner.dim(id).eval(machine));
-    if (externals[i].dtype() != wanted.dtype || externals[i].dims() != dims) {
-      throw ValueError(
-          fmt::format("{}: external {}: expected {}, got {}", impl_->entry().name, wanted.name,
-                      describe(wanted.dtype, dims), externals[i].describe()),
-          {.label = "external_type"});
-    }
-  }
+  std::vector<int64_t> machine = SymbolTable::machine_values();
+  for (size_t i = 0; i < externals.size(); ++i) impl_->check_external(i, externals[i], machine);
+  bind_from([&](size_t i) { return externals[i]; }, shared);
+}
+
+void Executor::bind_from(const std::function<Array(size_t)>& external, SetupResults* shared) {
+  std::vector<int64_t> machine = SymbolTable::machine_values();
+  auto checked = [&](size_t i) {
+    Array array = external(i);
+    impl_->check_external(i, array, machine);
+    return array;
+  };
+  const abi::Module& module = *impl_->module;
   if (module.setup == abi::Module::kNoProgram) {
-    impl_->appended.assign(externals.begin(), externals.end());
+    std::vector<Array> all;
+    for (size_t i = 0; i < module.externals.size(); ++i) all.push_back(checked(i));
+    impl_->appended = std::move(all);
   } else {
-    Context context;
-    context.arguments.assign(externals.begin(), externals.end());
-    std::shared_ptr<const Plan> plan = impl_->planner.plan(module.setup, machine);
-    impl_->appended = impl_->run(module.setup, *plan, context, true);
+    impl_->bind_setup(checked, machine, shared);
   }
   impl_->bound = true;
 }
@@ -269,7 +358,7 @@ std::vector<Array> Executor::call(std::span<const Array> arguments) const {
   impl_->bind_symbols(arguments, *context);
   const Plan& plan = impl_->plan_for(*context);
   impl_->take_arguments(arguments, *context);
-  std::vector<Array> results = impl_->run(impl_->module->entry, plan, *context, false);
+  std::vector<Array> results = impl_->run_entry(plan, *context);
   context->arguments.clear();
   impl_->contexts.give(std::move(context));
   return results;

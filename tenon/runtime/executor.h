@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ using EvalHook = std::function<std::vector<Literal>(
     const abi::EvalStep&, std::span<const Literal> operands, const Dim::Lookup& symbols)>;
 
 struct Plan;  // plan.h
+
+// What setup programs computed from externals, by abi::Module::setup_keys.
+using SetupResults = std::map<std::string, Array>;
 
 struct ArgumentSpec {
   std::string route;  // "x", "p.w", "1.lo": for errors
@@ -46,8 +50,13 @@ class Executor {
 
   // Runs `setup` on the externals (in the module's order); needed once before the first call when
   // the module has externals, and never while calls run. Keeps the externals' memory where setup
-  // passes it on. Raises ValueError on dtype or shape misfit, naming the external.
-  void bind(std::span<const Array> externals);
+  // passes it on. With `shared`, what another program bound to the same externals has computed is
+  // taken from there, and what this one computes is added. Raises ValueError on dtype or shape
+  // misfit, naming the external.
+  void bind(std::span<const Array> externals, SetupResults* shared = nullptr);
+  // The same with externals that are asked for one by one, by their place in the module, when setup
+  // is about to read them, and released after it has.
+  void bind_from(const std::function<Array(size_t)>& external, SetupResults* shared = nullptr);
   bool bound() const;
 
   // `arguments` already agree in dtype, rank and static dims with the specs; here names are bound

@@ -53,6 +53,8 @@ class Checker {
       const Program& setup = module_.programs[module_.setup];
       require(setup.arguments == module_.externals.size(),
               "the setup takes another number of externals");
+      require(module_.setup_keys.empty() || module_.setup_keys.size() == setup.results,
+              "the setup has another number of keys than results");
       appended = setup.results;
     }
     require(entry.arguments == writable_.size() + appended,

@@ -20,7 +20,8 @@ const abi::RuntimeTable& runtime_table() {
   return table;
 }
 
-void Runner::run(uint32_t index, std::byte* memory, void* const* interface, void** stack) const {
+void Runner::run(uint32_t index, std::byte* memory, void* const* interface, void** stack,
+                 StepHook* hook) const {
   const abi::Program& program = module_.programs[index];
   const ProgramPlan& plan = plan_.programs[index];
   size_t count = program.slots.size();
@@ -40,7 +41,9 @@ void Runner::run(uint32_t index, std::byte* memory, void* const* interface, void
   }
   Frame frame{program, plan, memory, stack, stack + count};
   for (size_t i = 0; i < program.steps.size(); ++i) {
+    if (hook != nullptr) hook->before(i, stack);
     std::visit([&](const auto& s) { step(s, plan.steps[i], frame); }, program.steps[i]);
+    if (hook != nullptr) hook->after(i);
   }
 }
 

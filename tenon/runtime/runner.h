@@ -16,6 +16,15 @@ namespace tenon::runtime {
 // The functions that generated code may call.
 const abi::RuntimeTable& runtime_table();
 
+// Called around each step of the program that run() is given, not of those that it calls.
+class StepHook {
+ public:
+  virtual ~StepHook() = default;
+  // `slots`: the memory of each slot, to be filled in where the interface left it null.
+  virtual void before(size_t step, void** slots) = 0;
+  virtual void after(size_t step) = 0;
+};
+
 class Runner {
  public:
   Runner(const abi::Module& module, std::span<const abi::KernelFn> kernels, const EvalHook& eval,
@@ -30,7 +39,8 @@ class Runner {
   // `frame`: ProgramPlan::frame bytes. `interface`: the memory of arguments, then of results; null
   // for a result whose slot is an alias. `stack`: ProgramPlan::pointers entries; its first ones
   // hold the memory of each slot afterwards.
-  void run(uint32_t program, std::byte* frame, void* const* interface, void** stack) const;
+  void run(uint32_t program, std::byte* frame, void* const* interface, void** stack,
+           StepHook* hook = nullptr) const;
 
  private:
   struct Frame {

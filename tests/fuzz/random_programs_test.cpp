@@ -34,7 +34,7 @@ std::vector<Literal> run_compiled(const fuzz::RandomGraph& random) {
     arguments.push_back(copy_of(random.arguments[i]));
   }
   const std::unique_ptr<Engine> engine = make_engine(random.graph, std::move(specs));
-  ArrayMap externals;
+  program::ExternalArrays externals;
   for (const auto& [name, literal] : random.externals) externals[name] = copy_of(literal);
   engine->bind(externals);
   std::vector<Literal> outputs;

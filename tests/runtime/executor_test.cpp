@@ -333,6 +333,48 @@ TEST(Executor, SetupRunsOnce) {
   EXPECT_EQ(values(out[1]), (Floats{10, 20}));
 }
 
+// x + 2w, where setup computes 2w.
+struct Doubled : Fake {
+  Doubled() {
+    n = dim(2);
+    bytes = dim(8);
+    module.externals.push_back({"w", DType::kF32, {n}});
+    for (const char* name : {"setup", "step"}) {
+      bool step = name[1] == 't';
+      abi::Program& p = program(name, step ? 2 : 1, 1);
+      p.steps = {step ? launch(kAdd, {0, 1, 2}) : launch(kDouble, {0, 1})};
+    }
+    module.setup = 0;
+    module.entry = 1;
+    module.setup_keys = {"twice w"};
+  }
+};
+
+TEST(Executor, WhatSetupComputedIsShared) {
+  Doubled f;
+  std::vector<ArgumentSpec> arguments = specs({"x"});
+  arguments[0].shape = {Dim(2)};
+  Executor a = executor(f, arguments);
+  Executor b = executor(f, arguments);
+  Executor alone = executor(f, arguments);
+  SetupResults shared;
+  const std::vector<Array> first = {floats({10, 20})};
+  const std::vector<Array> second = {floats({100, 200})};
+  a.bind(first, &shared);
+  ASSERT_EQ(shared.size(), 1u);
+  // Other data under the same key shows that nothing was computed.
+  b.bind(second, &shared);
+  alone.bind(second);
+  EXPECT_EQ(shared.size(), 1u);
+  const std::vector<Array> args = {floats({1, 2})};
+  EXPECT_EQ(values(a.call(args)[0]), (Floats{21, 42}));
+  EXPECT_EQ(values(b.call(args)[0]), (Floats{21, 42}));
+  EXPECT_EQ(values(alone.call(args)[0]), (Floats{201, 402}));
+  f.module.setup_keys.push_back("one too many");
+  EXPECT_NE(message_of([&] { executor(f, arguments); }).find("another number of keys"),
+            std::string::npos);
+}
+
 TEST(Executor, EvaluatesHostSteps) {
   Fake f;
   f.program("step", 1, 1).steps = {abi::EvalStep{3, 4, {0}, {1}}};

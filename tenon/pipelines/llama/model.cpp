@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/layer.h"
 #include "tenon/frontend/nn.h"
 #include "tenon/frontend/subgraph.h"
+#include "tenon/program/program.h"
 
 namespace tenon::pipelines {
 namespace {
@@ -41,13 +43,19 @@ Shared shared_inputs(const LlamaConfig& config, const Tensor& positions, const D
           cast(positions[0], i64)};
 }
 
-// Turns the adjacent pairs of the last axis of x [seq, heads, head_size].
+// x [batch, seq, heads * head_size] as [batch, seq, heads, head_size].
+Tensor split_heads(const Tensor& x, int64_t heads, int64_t head_size) {
+  return reshape(x, {x.shape(0).dim(), x.shape(1).dim(), heads, head_size});
+}
+
+// Turns the adjacent pairs of the last axis of x [batch, seq, heads, head_size].
 Tensor rope(const Tensor& x, int64_t heads, int64_t head_size, const Shared& shared) {
-  Tensor pairs = reshape(x, {x.shape(0).dim(), heads, head_size / 2, 2});
+  const Shape shape = {x.shape(0).dim(), x.shape(1).dim(), heads, head_size};
+  Tensor pairs = reshape(x, {shape[0], shape[1], heads, head_size / 2, 2});
   Tensor u = pairs[{Ellipsis, 0}];
   Tensor w = pairs[{Ellipsis, 1}];
   Tensor turned = stack({u * shared.cos - w * shared.sin, u * shared.sin + w * shared.cos}, -1);
-  return reshape(turned, {x.shape(0).dim(), heads, head_size});
+  return reshape(turned, shape);
 }
 
 // The block's own tensors, by names relative to its prefix.
@@ -69,39 +77,37 @@ class BlockWeights {
 
 Tensor attention(const LlamaConfig& c, const BlockWeights& w, const Tensor& x, const Shared& shared,
                  Tensor& keys, Tensor& values, const Tensor& block) {
-  const Dim seq = x.shape(0).dim();
-  const Dim room = values.shape(2).dim();
+  const Dim batch = x.shape(0).dim();
+  const Dim seq = x.shape(1).dim();
+  const Dim room = values.shape(3).dim();
   const int64_t group = c.heads / c.kv_heads;
   const int64_t d = c.head_size;
-  Tensor q = rope(reshape(w.project(x, "attn_q.weight", c.heads * d, c.width), {seq, c.heads, d}),
-                  c.heads, d, shared);
-  Tensor k =
-      rope(reshape(w.project(x, "attn_k.weight", c.kv_heads * d, c.width), {seq, c.kv_heads, d}),
-           c.kv_heads, d, shared);
-  Tensor v = reshape(w.project(x, "attn_v.weight", c.kv_heads * d, c.width), {seq, c.kv_heads, d});
+  Tensor q = rope(w.project(x, "attn_q.weight", c.heads * d, c.width), c.heads, d, shared);
+  Tensor k = rope(w.project(x, "attn_k.weight", c.kv_heads * d, c.width), c.kv_heads, d, shared);
+  Tensor v = split_heads(w.project(x, "attn_v.weight", c.kv_heads * d, c.width), c.kv_heads, d);
 
   Tensor zero = tensor(int64_t{0});
-  keys.store(dynamic_slice_update(keys, expand_dims(transpose(k, {1, 2, 0}), 0),
-                                  {block, zero, zero, shared.start}));
-  values.store(dynamic_slice_update(values, expand_dims(transpose(v, {1, 0, 2}), 0),
-                                    {block, zero, shared.start, zero}));
-  Tensor own_keys =
-      reshape(dynamic_slice(keys, {block, zero, zero, zero}, {1, c.kv_heads, d, room}),
-              {c.kv_heads, d, room});
-  Tensor own_values =
-      reshape(dynamic_slice(values, {block, zero, zero, zero}, {1, c.kv_heads, room, d}),
-              {c.kv_heads, room, d});
+  keys.store(dynamic_slice_update(keys, expand_dims(transpose(k, {0, 2, 3, 1}), 0),
+                                  {block, zero, zero, zero, shared.start}));
+  values.store(dynamic_slice_update(values, expand_dims(transpose(v, {0, 2, 1, 3}), 0),
+                                    {block, zero, zero, shared.start, zero}));
+  const std::vector<Tensor> own = {block, zero, zero, zero, zero};
+  Tensor own_keys = reshape(dynamic_slice(keys, own, {1, batch, c.kv_heads, d, room}),
+                            {batch, c.kv_heads, d, room});
+  Tensor own_values = reshape(dynamic_slice(values, own, {1, batch, c.kv_heads, room, d}),
+                              {batch, c.kv_heads, room, d});
 
   // Query heads that share a key head are rows of one product.
-  Tensor rows = reshape(transpose(q, {1, 0, 2}), {c.kv_heads, Dim(group) * seq, d});
+  Tensor rows = reshape(transpose(q, {0, 2, 1, 3}), {batch, c.kv_heads, Dim(group) * seq, d});
   const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
   Tensor scores =
-      reshape(matmul(rows, own_keys), {c.kv_heads, group, seq, room}) * scale + shared.mask;
+      reshape(matmul(rows, own_keys), {batch, c.kv_heads, group, seq, room}) * scale + shared.mask;
   Tensor weights = exp(scores - max(scores, -1, true));
   weights = weights / sum(weights, -1, true);
-  Tensor mixed = matmul(reshape(weights, {c.kv_heads, Dim(group) * seq, room}), own_values);
-  Tensor heads = transpose(reshape(mixed, {c.heads, seq, d}), {1, 0, 2});
-  return w.project(reshape(heads, {seq, c.heads * d}), "attn_output.weight", c.width, c.heads * d);
+  Tensor mixed = matmul(reshape(weights, {batch, c.kv_heads, Dim(group) * seq, room}), own_values);
+  Tensor heads = transpose(reshape(mixed, {batch, c.heads, seq, d}), {0, 2, 1, 3});
+  return w.project(reshape(heads, {batch, seq, c.heads * d}), "attn_output.weight", c.width,
+                   c.heads * d);
 }
 
 Tensor feed_forward(const LlamaConfig& c, const BlockWeights& w, const Tensor& x) {
@@ -132,7 +138,7 @@ Tensor llama_forward(const LlamaConfig& config, DType weights, const Tensor& tok
   const TensorLayout table(weights, {config.vocabulary, config.width});
   Tensor embedding = constant_external("token_embd.weight", table);
   Tensor x = cast(take(embedding, tokens), f32);
-  const Shared shared = shared_inputs(config, positions, values.shape(2).dim());
+  const Shared shared = shared_inputs(config, positions, values.shape(3).dim());
   auto body = [&config, weights](const Tensor& in, const Shared& given, Tensor& k, Tensor& v,
                                  const Tensor& index) {
     return block(config, weights, in, given, k, v, index);
@@ -144,39 +150,108 @@ Tensor llama_forward(const LlamaConfig& config, DType weights, const Tensor& tok
     x = call(x, shared, keys, values, tensor(i));
   }
   Tensor norm = constant_external("output_norm.weight", TensorLayout(f32, {config.width}));
-  Tensor last = rms_norm(x[-1], norm, config.norm_eps);
+  Tensor last = rms_norm(x[{Slice(), -1}], norm, config.norm_eps);
   Tensor head = config.tied_head ? embedding : constant_external("output.weight", table);
   return cast(matmul(last, transpose(head)), f32);
 }
 
-LlamaProgram compile_llama(const LlamaConfig& config, DType weights, int64_t seq,
-                           const Weights& data) {
-  const Dim tokens = seq < 0 ? Dim("seq", {.min = 1}) : Dim(seq);
+LlamaProgram compile_llama(const LlamaConfig& config, DType weights, const std::string& name,
+                           const Dim& batch, const Dim& seq) {
   const Dim room("room", {.min = 1});
   CompileOptions options;
-  options.name = seq == 1 ? "decode" : "prompt";
+  options.name = name;
   options.argument_names = {"tokens", "positions", "keys", "values"};
-  options.weights = data;
   auto forward = [config, weights](const Tensor& ids, const Tensor& positions, Tensor& keys,
                                    Tensor& values) {
     return llama_forward(config, weights, ids, positions, keys, values);
   };
   return compile(forward, options)(
-      TensorLayout(i32, {tokens}), TensorLayout(i32, {tokens}),
-      BufferLayout(f32, {config.blocks, config.kv_heads, config.head_size, room}),
-      BufferLayout(f32, {config.blocks, config.kv_heads, room, config.head_size}));
+      TensorLayout(i32, {batch, seq}), TensorLayout(i32, {seq}),
+      BufferLayout(f32, {config.blocks, batch, config.kv_heads, config.head_size, room}),
+      BufferLayout(f32, {config.blocks, batch, config.kv_heads, room, config.head_size}));
 }
+
+namespace {
+
+std::vector<std::shared_ptr<Executable>> compile_programs(const LlamaConfig& config,
+                                                          DType weights) {
+  const Dim batch("batch", {.min = 1});
+  const Dim seq("seq", {.min = 1});
+  return {compile_llama(config, weights, "prompt", batch, seq).executable(),
+          compile_llama(config, weights, "decode", batch, 1).executable()};
+}
+
+// The file holds the model's tensors and no others: a bias, say, would go unread.
+void check_tensors(const formats::GgufFile& file, const std::vector<program::Weight>& weights) {
+  std::set<std::string> names;
+  for (const program::Weight& weight : weights) {
+    names.insert(file.require_tensor(weight.name).name);
+  }
+  for (const formats::GgufTensor& tensor : file.tensors()) {
+    if (names.count(tensor.name) > 0) continue;
+    throw UnsupportedError(
+        fmt::format("{}: tensor {} is not one that a model of the Llama family "
+                    "is read with",
+                    file.name(), tensor.name));
+  }
+}
+
+auto runner(const std::shared_ptr<Executable>& program) {
+  return [program](const std::vector<runtime::Array>& arguments) {
+    return program->execute_raw(arguments);
+  };
+}
+
+}  // namespace
 
 std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, DType weights,
                                              const Progress& progress) {
   const LlamaConfig config = LlamaConfig::from_gguf(file);
-  const Weights data = decode_weights(file, weights, progress);
-  return std::shared_ptr<LlamaModel>(new LlamaModel(
-      config, compile_llama(config, weights, -1, data), compile_llama(config, weights, 1, data)));
+  WeightDecoder decoder(file, weights, progress);
+  const auto programs = compile_programs(config, weights);
+  check_tensors(file, programs[0]->weights());
+  bind_weights_from(programs,
+                    [&](const program::Weight& weight) { return decoder.decode(weight.name); });
+  return std::shared_ptr<LlamaModel>(
+      new LlamaModel(config, runner(programs[0]), runner(programs[1])));
 }
 
-LlamaCache LlamaModel::new_cache() const {
+std::shared_ptr<LlamaModel> LlamaModel::compile(const LlamaConfig& config, DType weights,
+                                                const Weights& data) {
+  const auto programs = compile_programs(config, weights);
+  bind_weights(programs, data);
+  return std::shared_ptr<LlamaModel>(
+      new LlamaModel(config, runner(programs[0]), runner(programs[1])));
+}
+
+void LlamaModel::save(const LlamaConfig& config, DType weights, const std::string& path,
+                      const std::vector<std::string>& levels) {
+  const auto programs = compile_programs(config, weights);
+  tenon::save(path, {programs.begin(), programs.end()}, levels);
+}
+
+std::shared_ptr<LlamaModel> LlamaModel::load_saved(const std::string& path,
+                                                   const LlamaConfig& config, const Weights& data) {
+  const auto artifact = program::Artifact::open(path);
+  std::vector<program::Program> programs;
+  for (const char* name : {"prompt", "decode"}) {
+    programs.push_back(program::Program::load(artifact, {.program = name}));
+  }
+  program::ExternalArrays arrays;
+  for (const auto& [name, tensor] : data) arrays[name] = tensor.array();
+  program::Program::bind_all(programs, arrays);
+  auto run = [](const program::Program& program) -> Run {
+    return [program](const std::vector<runtime::Array>& arguments) {
+      return program.execute_raw(arguments);
+    };
+  };
+  return std::shared_ptr<LlamaModel>(new LlamaModel(config, run(programs[0]), run(programs[1])));
+}
+
+LlamaCache LlamaModel::new_cache(int64_t batch) const {
+  if (batch < 1) throw ValueError(fmt::format("llama: a batch of {} sequences", batch));
   LlamaCache cache;
+  cache.batch = batch;
   make_room(cache, kRoomStep);
   return cache;
 }
@@ -184,18 +259,24 @@ LlamaCache LlamaModel::new_cache() const {
 namespace {
 
 // Copies `rows` rows of `from` bytes into rows of `to` bytes; the rest is zero.
-Tensor widen(const Tensor& old, DType dtype, std::vector<int64_t> dims, int64_t rows, size_t from,
-             size_t to) {
-  runtime::Array array = runtime::Array::empty(dtype, std::move(dims));
+runtime::Array widen(const runtime::Array& old, std::vector<int64_t> dims, int64_t rows,
+                     size_t from, size_t to) {
+  runtime::Array array = runtime::Array::empty(f32, std::move(dims));
   auto* out = static_cast<std::byte*>(array.mutable_data());
   std::memset(out, 0, array.bytes());
   if (from > 0) {
-    const auto* in = static_cast<const std::byte*>(old.array().data());
+    const auto* in = static_cast<const std::byte*>(old.data());
     for (int64_t i = 0; i < rows; ++i) {
       std::memcpy(out + static_cast<size_t>(i) * to, in + static_cast<size_t>(i) * from, from);
     }
   }
-  return Tensor(std::move(array));
+  return array;
+}
+
+runtime::Array array_of(std::span<const int32_t> values, std::vector<int64_t> dims) {
+  runtime::Array array = runtime::Array::empty(i32, std::move(dims));
+  std::memcpy(array.mutable_data(), values.data(), values.size_bytes());
+  return array;
 }
 
 }  // namespace
@@ -206,17 +287,22 @@ void LlamaModel::make_room(LlamaCache& cache, int64_t tokens) const {
   const int64_t room =
       (std::max(tokens, cache.room + cache.room / 4) + kRoomStep - 1) / kRoomStep * kRoomStep;
   const auto row = [](int64_t elements) { return static_cast<size_t>(elements) * sizeof(float); };
-  const int64_t heads = c.blocks * c.kv_heads;
-  cache.keys = widen(cache.keys, f32, {c.blocks, c.kv_heads, c.head_size, room},
+  const int64_t heads = c.blocks * cache.batch * c.kv_heads;
+  cache.keys = widen(cache.keys, {c.blocks, cache.batch, c.kv_heads, c.head_size, room},
                      heads * c.head_size, row(cache.room), row(room));
-  cache.values = widen(cache.values, f32, {c.blocks, c.kv_heads, room, c.head_size}, heads,
+  cache.values = widen(cache.values, {c.blocks, cache.batch, c.kv_heads, room, c.head_size}, heads,
                        row(cache.room * c.head_size), row(room * c.head_size));
   cache.room = room;
 }
 
 std::vector<float> LlamaModel::step(std::span<const int32_t> tokens, LlamaCache& cache) const {
-  const auto count = static_cast<int64_t>(tokens.size());
-  if (count == 0) throw ValueError("llama: no tokens to run");
+  const auto all = static_cast<int64_t>(tokens.size());
+  const int64_t count = all / cache.batch;
+  if (all == 0) throw ValueError("llama: no tokens to run");
+  if (all % cache.batch != 0) {
+    throw ValueError(fmt::format(
+        "llama: {} tokens are not the same number for each of {} sequences", all, cache.batch));
+  }
   for (int32_t token : tokens) {
     if (token >= 0 && token < config_.vocabulary) continue;
     throw ValueError(
@@ -229,12 +315,13 @@ std::vector<float> LlamaModel::step(std::span<const int32_t> tokens, LlamaCache&
   make_room(cache, cache.tokens + count);
   std::vector<int32_t> positions;
   for (int64_t i = 0; i < count; ++i) positions.push_back(static_cast<int32_t>(cache.tokens + i));
-  const Tensor ids = tensor(std::vector<int32_t>(tokens.begin(), tokens.end()));
-  const LlamaProgram& program = count == 1 ? decode_ : prompt_;
-  Tensor logits = program(ids, tensor(positions), cache.keys, cache.values);
+  const Run& program = count == 1 ? decode_ : prompt_;
+  const std::vector<runtime::Array> logits =
+      program({array_of(tokens, {cache.batch, count}), array_of(positions, {count}), cache.keys,
+               cache.values});
   cache.tokens += count;
-  const auto* values = logits.array().as<float>();
-  return {values, values + config_.vocabulary};
+  const auto* values = logits.at(0).as<float>();
+  return {values, values + cache.batch * config_.vocabulary};
 }
 
 }  // namespace tenon::pipelines

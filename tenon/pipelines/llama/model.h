@@ -1,7 +1,8 @@
-// A language model of the Llama family as two compiled programs: one for prompts of any length, one
-// for a single token.
+// A language model of the Llama family as two programs that share their weights: one for prompts of
+// any length, one for a single token. Both take any number of sequences of equal length.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,46 +14,61 @@
 
 namespace tenon::pipelines {
 
-// Keys and values of every block for the tokens so far: keys [blocks, kv_heads, head_size, room],
-// values [blocks, kv_heads, room, head_size]. Positions that hold no token are zero.
+// Keys and values of every block for the tokens so far:
+// keys f32[blocks, batch, kv_heads, head_size, room],
+// values f32[blocks, batch, kv_heads, room, head_size]. Positions that hold no token are zero.
 struct LlamaCache {
-  Tensor keys;
-  Tensor values;
-  int64_t tokens = 0;  // positions in use
+  runtime::Array keys;
+  runtime::Array values;
+  int64_t batch = 1;   // sequences
+  int64_t tokens = 0;  // positions in use, the same for each sequence
   int64_t room = 0;
 };
 
-// The function that is compiled: logits f32[vocabulary] after the last of `tokens` i32[seq], which
-// stand at `positions` i32[seq]; keys and values are written at these positions.
-// Each block is a call of one shared body with the prefix "blk.<i>.".
+// The function that is compiled: logits f32[batch, vocabulary] after the last of `tokens`
+// i32[batch, seq], which stand at `positions` i32[seq]; keys and values are written at these
+// positions. Each block is a call of one shared body with the prefix "blk.<i>.".
 Tensor llama_forward(const LlamaConfig& config, DType weights, const Tensor& tokens,
                      const Tensor& positions, Tensor& keys, Tensor& values);
 
 using LlamaProgram = CompiledCallable<Tensor>;
-// seq < 0: any number of tokens; else exactly that many.
-LlamaProgram compile_llama(const LlamaConfig& config, DType weights, int64_t seq,
-                           const Weights& data = {});
+// Its weights are not bound yet.
+LlamaProgram compile_llama(const LlamaConfig& config, DType weights, const std::string& name,
+                           const Dim& batch, const Dim& seq);
 
 class LlamaModel {
  public:
-  // Decodes the weights and compiles both programs. Raises what reading and compiling raise.
+  // Compiles both programs and decodes the file's weights to f32 or bf16, one by one. Raises what
+  // reading and compiling raise; UnsupportedError for a file with tensors that no program reads.
   static std::shared_ptr<LlamaModel> load(const formats::GgufFile& file, DType weights,
                                           const Progress& progress = {});
+  // Compiles both programs and binds them to `data`, whose matrices have dtype `weights`.
+  static std::shared_ptr<LlamaModel> compile(const LlamaConfig& config, DType weights,
+                                             const Weights& data);
+  // Writes the programs "prompt" and "decode" into one artifact, which holds no weights.
+  static void save(const LlamaConfig& config, DType weights, const std::string& path,
+                   const std::vector<std::string>& levels = kSavedLevels);
+  // compile() with the programs of such an artifact: nothing is compiled.
+  static std::shared_ptr<LlamaModel> load_saved(const std::string& path, const LlamaConfig& config,
+                                                const Weights& data);
 
   const LlamaConfig& config() const { return config_; }
-  LlamaCache new_cache() const;
-  // Logits after the last of `tokens`, which follow what the cache holds; the cache grows by them.
-  // Raises ValueError for no tokens, a token outside the vocabulary, or more than the context.
+  LlamaCache new_cache(int64_t batch = 1) const;
+  // Logits [batch, vocabulary] after the last of `tokens` [batch, seq], which follow what the cache
+  // holds; the cache grows by them. Raises ValueError for no tokens, a number that is no multiple
+  // of the batch, a token outside the vocabulary, or more than the context.
   std::vector<float> step(std::span<const int32_t> tokens, LlamaCache& cache) const;
 
  private:
-  LlamaModel(const LlamaConfig& config, LlamaProgram prompt, LlamaProgram decode)
+  // Tokens, positions, keys, values → logits.
+  using Run = std::function<std::vector<runtime::Array>(const std::vector<runtime::Array>&)>;
+  LlamaModel(const LlamaConfig& config, Run prompt, Run decode)
       : config_(config), prompt_(std::move(prompt)), decode_(std::move(decode)) {}
   void make_room(LlamaCache& cache, int64_t tokens) const;
 
   LlamaConfig config_;
-  LlamaProgram prompt_;
-  LlamaProgram decode_;
+  Run prompt_;
+  Run decode_;
 };
 
 }  // namespace tenon::pipelines

@@ -1,7 +1,6 @@
 #include "tenon/pipelines/llama/weights.h"
 
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
 #include "tenon/base/half.h"
@@ -19,7 +18,7 @@ struct Piece {
   DType dtype;
 };
 
-constexpr int64_t kPieceElements = int64_t{1} << 18;  // a multiple of every block size
+constexpr int64_t kPieceElements = int64_t{1} << 15;  // a multiple of every block size
 
 void decode_piece(const Piece& piece, std::vector<float>& staging) {
   const quant::BlockFormat& format = *piece.tensor->format;
@@ -39,38 +38,40 @@ void decode_piece(const Piece& piece, std::vector<float>& staging) {
 
 }  // namespace
 
-Weights decode_weights(const formats::GgufFile& file, DType dtype, const Progress& progress) {
+WeightDecoder::WeightDecoder(const formats::GgufFile& file, DType dtype, Progress progress)
+    : file_(file), dtype_(dtype), progress_(std::move(progress)) {
   if (dtype != DType::kF32 && dtype != DType::kBF16) {
     throw ValueError(
         fmt::format("decode_weights: weights can be f32 or bf16, not {}", name(dtype)));
   }
-  Weights weights;
-  std::vector<Piece> pieces;
-  uint64_t total = 0;
-  for (const formats::GgufTensor& tensor : file.tensors()) {
-    const DType type = tensor.shape.size() < 2 ? DType::kF32 : dtype;
-    runtime::Array array = runtime::Array::empty(type, tensor.shape);
-    for (int64_t at = 0; at < tensor.elements; at += kPieceElements) {
-      const int64_t count = std::min(kPieceElements, tensor.elements - at);
-      pieces.push_back({&tensor, at, count, array.mutable_data(), type});
+  for (const formats::GgufTensor& tensor : file.tensors()) total_ += tensor.data.size();
+}
+
+Tensor WeightDecoder::decode(const std::string& name) {
+  const formats::GgufTensor& tensor = file_.require_tensor(name);
+  const DType type = tensor.shape.size() < 2 ? DType::kF32 : dtype_;
+  runtime::Array array = runtime::Array::empty(type, tensor.shape);
+  void* out = array.mutable_data();
+  const int64_t pieces = (tensor.elements + kPieceElements - 1) / kPieceElements;
+  runtime::parallel_for(pieces, 1, [&](int64_t begin, int64_t end, int) {
+    std::vector<float> staging;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i * kPieceElements;
+      decode_piece({&tensor, at, std::min(kPieceElements, tensor.elements - at), out, type},
+                   staging);
     }
-    total += tensor.data.size();
-    weights.emplace(tensor.name, Tensor(std::move(array)));
+  });
+  done_ += tensor.data.size();
+  if (progress_) progress_(std::min(done_, total_), total_);
+  return Tensor(std::move(array));
+}
+
+Weights decode_weights(const formats::GgufFile& file, DType dtype, const Progress& progress) {
+  WeightDecoder decoder(file, dtype, progress);
+  Weights weights;
+  for (const formats::GgufTensor& tensor : file.tensors()) {
+    weights.emplace(tensor.name, decoder.decode(tensor.name));
   }
-  std::mutex mutex;
-  uint64_t done = 0;
-  runtime::parallel_for(
-      static_cast<int64_t>(pieces.size()), 1, [&](int64_t begin, int64_t end, int) {
-        std::vector<float> staging;
-        for (int64_t i = begin; i < end; ++i) {
-          const Piece& piece = pieces[static_cast<size_t>(i)];
-          decode_piece(piece, staging);
-          if (!progress) continue;
-          std::lock_guard<std::mutex> lock(mutex);
-          done += static_cast<uint64_t>(piece.tensor->format->bytes_of(piece.count));
-          progress(done, total);
-        }
-      });
   return weights;
 }
 
