@@ -1,6 +1,7 @@
 // Tenon's rows of the benchmark table (README.md says what each computes). Prints one JSON array;
 // names as arguments choose rows. `tenon_bench --child ROW` is one measurement in a fresh process.
 #include <fmt/format.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -139,6 +140,21 @@ Json in_children(const std::string& name, bool cached) {
   return row(cached ? name + "_cached" : name, "ms", times);
 }
 
+// Starts a program whose output goes to `out`.
+pid_t spawn(std::vector<std::string> words, int out) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  pid_t child = -1;
+  const int failure = ::posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) throw std::runtime_error("cannot run " + words[0]);
+  return child;
+}
+
 // From before the fork to the result: the clock is one for all processes.
 Json artifact() {
   const std::string path = "build/bench-gelu.tenon";
@@ -150,12 +166,7 @@ Json artifact() {
     int out[2];
     if (::pipe(out) != 0) throw std::runtime_error("no pipe");
     const auto start = Clock::now();
-    const pid_t child = ::vfork();
-    if (child == 0) {
-      ::dup2(out[1], STDOUT_FILENO);
-      ::execl(loader.c_str(), loader.c_str(), path.c_str(), nullptr);
-      ::_exit(127);
-    }
+    const pid_t child = spawn({loader, path}, out[1]);
     ::close(out[1]);
     std::array<char, 64> text{};
     const ssize_t got = ::read(out[0], text.data(), text.size() - 1);
