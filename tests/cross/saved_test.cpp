@@ -12,6 +12,8 @@
 namespace tenon {
 namespace {
 
+#ifdef TENON_RUN_SAVED_AARCH64
+
 using Programs = std::vector<std::shared_ptr<const Executable>>;
 
 const Shape kRows = {Dim("n"), Dim(8)};
@@ -136,11 +138,18 @@ std::string results_of(std::string text, const std::string& level) {
   return text;
 }
 
+#endif
+
+// The code of x86-64-v3: both machines multiply and add at once.
 TEST(SavedForAArch64, GivesTheBitsOfX86) {
+#ifndef TENON_RUN_SAVED_AARCH64
+  GTEST_SKIP() << "clang, qemu or Debian's libraries for AArch64 are not installed: ./dev setup";
+#else
   const std::string path = saved();
   const std::string here = output_of("TENON_ISA=avx2 " TENON_RUN_SAVED " " + path);
   const std::string there = output_of(TENON_QEMU_AARCH64 " " TENON_RUN_SAVED_AARCH64 " " + path);
   EXPECT_EQ(results_of(there, "aarch64"), results_of(here, "x86-64-v3"));
+#endif
 }
 
 }  // namespace

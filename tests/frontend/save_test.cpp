@@ -171,6 +171,56 @@ TEST(Save, InspectTells) {
             std::string::npos);
 }
 
+// True when the address lies in a mapping of that file.
+bool is_mapped_from(const void* address, const std::string& path) {
+  const std::string whole = std::filesystem::canonical(path).string();
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    size_t at = 0;
+    const uint64_t begin = std::stoull(line, &at, 16);
+    const uint64_t end = std::stoull(line.substr(at + 1), nullptr, 16);
+    const auto value = reinterpret_cast<uint64_t>(address);
+    if (begin <= value && value < end) return line.ends_with(whole);
+  }
+  return false;
+}
+
+// Large constants stay in the file's pages, on a boundary that streaming kernels like; weights are
+// the caller's memory.
+TEST(Save, ConstantsAndWeightsAreNotCopied) {
+  const std::string path = path_of("large.tenon");
+  const std::vector<float> table(300000, 0.25f);
+  const auto compiled = compile(
+      [&](const Tensor& x) {
+        return x * tensor(table) + constant_external("shift", TensorLayout(f32, {300000}));
+      },
+      {.name = "large"})(TensorLayout(f32, {300000}));
+  compiled.save(path);
+  EXPECT_LT(std::filesystem::file_size(path), 4 * 300000 + 40000u) << "one copy for all levels";
+
+  const auto module = Artifact::open(path)->module(0);
+  size_t large = 0;
+  for (const Literal& constant : module->constants) {
+    if (constant.bytes() < 1000000) continue;
+    ++large;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(constant.data()) % 64, 0u);
+    EXPECT_TRUE(is_mapped_from(constant.data(), path));
+  }
+  EXPECT_EQ(large, 1u);
+
+  for (bool data_only : {false, true}) {
+    Array shift = Array::empty(DType::kF32, {300000});
+    auto* weights = static_cast<float*>(shift.mutable_data());
+    std::fill_n(weights, 300000, 1.0f);
+    const Program loaded =
+        Program::load(path, {.data_only = data_only, .externals = {{"shift", shift}}});
+    const std::vector<Array> x = {ramp({300000}, 4)};
+    EXPECT_EQ(loaded.execute_raw(x)[0].as<float>()[0], -31.0f);
+    weights[0] = 2.0f;
+    EXPECT_EQ(loaded.execute_raw(x)[0].as<float>()[0], -30.0f);
+  }
+}
+
 // A small file: one level of code.
 std::vector<std::byte> small_file() {
   const std::string path = path_of("small.tenon");
