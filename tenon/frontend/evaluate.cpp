@@ -21,6 +21,8 @@ runtime::Array fresh_array(const Literal& literal) {
   return array;
 }
 
+runtime::Array copy_of(const runtime::Array& from) { return fresh_array(from.to_literal()); }
+
 using Known = std::unordered_map<const ir::Node*, std::vector<Literal>>;
 
 std::vector<Literal> evaluate_node(const ir::Node& node, const Known& known) {
@@ -179,6 +181,11 @@ runtime::Array& writable_array(const Tensor& tensor) {
   TensorState& state = *tensor.state();
   evaluate({&state});
   std::lock_guard lock(evaluating);
+  if (state.captured.exchange(false)) {
+    state.array = copy_of(state.array);
+    state.value = {};
+    return state.array;
+  }
   if (state.value) {
     if (state.value.node.use_count() > 1 && state.value.node->op == &ir::kConstant) {
       const Literal shared = state.array.to_literal();
@@ -189,6 +196,18 @@ runtime::Array& writable_array(const Tensor& tensor) {
     state.value = {};
   }
   return state.array;
+}
+
+runtime::Array donate(const Tensor& tensor, const std::string& to) {
+  TensorState& state = *tensor.state();
+  auto donated = std::make_shared<const Donated>(Donated{to, state.type()});
+  const bool own = !state.borrowed && state.array.writable();
+  runtime::Array taken = own ? writable_array(tensor) : copy_of(state.array);
+  std::lock_guard lock(evaluating);
+  state.donated = std::move(donated);
+  state.array = {};
+  state.value = {};
+  return taken;
 }
 
 }  // namespace tenon

@@ -1,7 +1,9 @@
 #include "tenon/frontend/executable.h"
 
 #include <cstdlib>
+#include <cstring>
 
+#include "tenon/frontend/donation.h"
 #include "tenon/frontend/engine.h"
 #include "tenon/frontend/layer.h"
 #include "tenon/program/artifact.h"
@@ -52,6 +54,7 @@ void CallLeaves::tensor(const runtime::Array&) {
 struct Executable::Impl {
   Staged staged;
   std::vector<program::Weight> weights;
+  std::vector<Donation> donations;
   std::unique_ptr<Engine> engine;
   bool complete = false;
 };
@@ -61,7 +64,10 @@ Executable::Executable(Staged staged, const CompileOptions& options)
   impl_->staged = std::move(staged);
   impl_->weights = program::externals_of(impl_->staged.graph);
   impl_->complete = impl_->weights.empty();
-  impl_->engine = make_engine(impl_->staged.graph, impl_->staged.signature.argument_specs());
+  impl_->donations = match_donations(impl_->staged.signature, options.donate);
+  std::vector<runtime::ArgumentSpec> specs = impl_->staged.signature.argument_specs();
+  for (const Donation& donation : impl_->donations) specs[donation.argument].writable = true;
+  impl_->engine = make_engine(donated_graph(impl_->staged.graph, impl_->donations), specs);
   if (!options.weights.empty()) bind(options.weights);
 }
 
@@ -117,18 +123,59 @@ std::vector<runtime::Array> Executable::call(const CallLeaves& call) const {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (signature.tensors[i].writable) arguments[i] = writable_array(*call.tensors[i]);
   }
+  check_bound();
+  donate_arguments(call, arguments);
   return run(std::move(arguments));
+}
+
+void Executable::donate_arguments(const CallLeaves& call,
+                                  std::vector<runtime::Array>& arguments) const {
+  const program::Signature& signature = staged().signature;
+  std::vector<bool> written;
+  for (const program::TensorGuard& guard : signature.tensors) written.push_back(guard.writable);
+  for (const Donation& donation : impl_->donations) {
+    const uint32_t at = donation.argument;
+    for (uint32_t i = 0; i < written.size(); ++i) {
+      if (!written[i] || call.tensors[i]->state() != call.tensors[at]->state()) continue;
+      const std::vector<std::string> routes = signature.tensor_routes();
+      throw ValueError(fmt::format("{}: donated argument {} is the tensor of argument {} too, "
+                                   "which is written",
+                                   name(), routes[at], routes[i]),
+                       {.label = "argument_overlap"});
+    }
+    written[at] = true;
+  }
+  for (const Donation& donation : impl_->donations) {
+    arguments[donation.argument] = donate(*call.tensors[donation.argument], name());
+  }
 }
 
 std::vector<runtime::Array> Executable::execute_raw(
     const std::vector<runtime::Array>& arguments) const {
   staged().signature.check_raw(arguments);
-  return run(arguments);
+  check_bound();
+  std::vector<runtime::Array> own = arguments;
+  for (const Donation& donation : impl_->donations) {
+    const runtime::Array& kept = arguments[donation.argument];
+    runtime::Array copy = runtime::Array::empty(kept.dtype(), kept.dims());
+    if (kept.bytes() > 0) std::memcpy(copy.mutable_data(), kept.data(), kept.bytes());
+    own[donation.argument] = std::move(copy);
+  }
+  return run(std::move(own));
+}
+
+void Executable::check_bound() const {
+  if (!impl_->complete) program::check_weights(name(), impl_->weights, {});
 }
 
 std::vector<runtime::Array> Executable::run(std::vector<runtime::Array> arguments) const {
-  if (!impl_->complete) program::check_weights(name(), impl_->weights, {});
-  return impl_->engine->run(std::move(arguments));
+  std::vector<runtime::Array> taken;
+  for (const Donation& donation : impl_->donations) taken.push_back(arguments[donation.argument]);
+  std::vector<runtime::Array> results = impl_->engine->run(std::move(arguments));
+  for (size_t i = 0; i < taken.size(); ++i) {  // sorted by result
+    results.insert(results.begin() + impl_->donations[i].result, std::move(taken[i]));
+  }
+  return results;
 }
 
 std::string Executable::str() const {

@@ -26,6 +26,12 @@ struct CompileOptions {
   Weights weights = {};                          // checked whole when given; else bind() later
   size_t cache_size = 64;                        // signatures that a compiled function keeps
   bool fail_on_recompile = false;                // of this function: recompile.h
+  // Routes of tensor arguments that die in a call ("x", "p.w"): a result of the same dtype and
+  // shape takes the memory of each, and the tensor is refused afterwards. Arrays and DLPack tensors
+  // over that memory see it overwritten; borrowed and read-only memory is copied. Of in-process
+  // calls: a saved program keeps its arguments, and so does execute_raw. Raises what donation.h
+  // says.
+  std::vector<std::string> donate = {};
 
   StageOptions stage() const { return {name, argument_names, allow_subgraphs}; }
 };
@@ -82,6 +88,8 @@ class Executable {
   friend void bind_weights_from(const std::vector<std::shared_ptr<Executable>>& programs,
                                 const WeightSource& source);
   void bind_from(const WeightSource& source, runtime::SetupResults* shared);
+  void check_bound() const;
+  void donate_arguments(const CallLeaves& call, std::vector<runtime::Array>& arguments) const;
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;

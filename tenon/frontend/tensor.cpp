@@ -123,6 +123,7 @@ void eval(const std::vector<Tensor*>& tensors) {
 
 const runtime::Array& Tensor::array() const {
   const auto& state = checked(*this, "eval");
+  refuse_donated(*state, "eval", Here::current());
   if (state->ready) return state->array;
   refuse_traced(*this, "eval");
   if (state->layout != nullptr) resolve(*this, "eval", Here::current());

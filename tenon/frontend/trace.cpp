@@ -47,6 +47,7 @@ std::string made_at(const ir::Value& value) {
 
 ir::TensorType TensorState::type() const {
   if (layout != nullptr) return {layout->dtype(), layout->shape()};
+  if (donated != nullptr) return donated->type;
   if (cell != nullptr) return cell->value.type();
   if (value) return value.type();
   return {array.dtype(), Shape(array.dims().begin(), array.dims().end())};
@@ -125,7 +126,10 @@ ir::Value Trace::capture_outer(const Tensor& tensor, std::string_view op, Here a
 ir::Value Trace::embed(const Tensor& tensor) {
   const auto& state = tensor.state();
   evaluate({state.get()});
-  if (!state->borrowed) return state->now();
+  if (!state->borrowed) {
+    state->captured = true;
+    return state->now();
+  }
   auto [it, inserted] = copies_.try_emplace(state.get(), tensor, ir::Value());
   if (inserted) {
     const Literal shared = state->array.to_literal();
@@ -173,10 +177,20 @@ ir::Value resolve(const Tensor& tensor, std::string_view op, Here at) {
          .location = str(location_of(at)),
          .hint = "give it to compile(fn) or stage(fn); inside fn it is a tensor"});
   }
+  refuse_donated(state, op, at);
   if (current_trace != nullptr) return current_trace->use(tensor, op, at);
   if (state.trace == nullptr) return state.now();
   if (!state.trace->open()) refuse_escaped(op, state, at);
   refuse_foreign(op, state, nullptr, at);
+}
+
+void refuse_donated(const TensorState& state, std::string_view op, Here at) {
+  if (state.donated == nullptr) return;
+  throw ValueError(fmt::format("{}: the tensor {} was donated to {}, a result has its memory", op,
+                               brief(state.donated->type), state.donated->to),
+                   {.label = "donate_c4",
+                    .location = str(location_of(at)),
+                    .hint = "use the result, or compile without donate"});
 }
 
 void refuse_traced(const Tensor& tensor, std::string_view op) {

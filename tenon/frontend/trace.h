@@ -25,6 +25,12 @@ struct BufferCell {
   bool written = false;
 };
 
+// What is left of a tensor whose memory a program has taken.
+struct Donated {
+  std::string to;
+  ir::TensorType type;
+};
+
 struct TensorState {
   ir::Value value;                             // empty while only the array is needed
   TracePtr trace;                              // null: eager
@@ -32,8 +38,10 @@ struct TensorState {
   std::shared_ptr<const TensorLayout> layout;  // a declaration
   runtime::Array array;                        // once `ready`
   std::atomic<bool> ready{false};
-  bool borrowed = false;  // memory that others may change
-  std::string argument;   // the route of a traced argument
+  bool borrowed = false;              // memory that others may change
+  std::atomic<bool> captured{false};  // the memory is a constant of a graph, too
+  std::shared_ptr<const Donated> donated;
+  std::string argument;  // the route of a traced argument
 
   ir::TensorType type() const;
   // The value in graphs; an eager one over evaluated memory is a constant.
@@ -145,7 +153,13 @@ ir::Value resolve(const Tensor& tensor, std::string_view op, Here at);
 void refuse_traced(const Tensor& tensor, std::string_view op);
 // Evaluates eager tensors; results stay in their states.
 void evaluate(const std::vector<TensorState*>& states);
-// Memory of the tensor that a program may write: lazy values made from it keep the old contents.
+// ValueError [donate_c4] for a tensor whose memory a program has taken; nothing for others.
+void refuse_donated(const TensorState& state, std::string_view op, Here at);
+// Memory of the tensor that a program may write: lazy values made from it, and programs that hold
+// it as a constant, keep the old contents.
 runtime::Array& writable_array(const Tensor& tensor);
+// Memory for the program `to` to write and to keep: the tensor's own, which has no value any more;
+// a copy of memory that is borrowed or read-only.
+runtime::Array donate(const Tensor& tensor, const std::string& to);
 
 }  // namespace tenon

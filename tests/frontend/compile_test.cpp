@@ -205,6 +205,16 @@ TEST(Compile, WritesReachTheCallersMemory) {
   EXPECT_EQ(values(overlap(cache, cache)), (Floats{3, 5, 7}));
 }
 
+// A program holds what it captured as it was, also when the tensor is written later.
+TEST(Compile, CapturedValuesOutliveWrites) {
+  const Tensor x = (arange(3, f32) + 1).eval();
+  const auto captured = compile([&x](const Tensor& y) { return x + y; })(TensorLayout(f32, {3}));
+  const auto write = compile([](Tensor c) { c += 5; })(BufferLayout(f32, {3}));
+  write(x);
+  EXPECT_EQ(values(x), (Floats{6, 7, 8}));
+  EXPECT_EQ(values(captured(zeros({3}))), (Floats{1, 2, 3}));
+}
+
 TEST(Compile, WritingATensorArgumentIsRefused) {
   const auto f = compile([](Tensor x) {
     x.store(1.0f);
