@@ -102,6 +102,7 @@ void run_llama(const RunOptions& options) {
   auto file = formats::GgufFile::open(options.model_path);
   auto tokenizer = pipelines::Tokenizer::from_gguf(*file);
   const std::vector<int32_t> prompt = encode_prompt(options, *file, *tokenizer);
+  pipelines::check_prompt(pipelines::LlamaConfig::from_gguf(*file), prompt);
   std::shared_ptr<pipelines::LlamaModel> model;
   {
     ProgressLine line("loading " + options.model_path);

@@ -14,13 +14,26 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Generation generate(const LlamaModel& model, std::shared_ptr<const Tokenizer> tokenizer,
-                    const std::vector<int32_t>& prompt, const GenerateOptions& options,
-                    const std::function<void(std::string_view)>& on_text) {
+void check_prompt(const LlamaConfig& config, std::span<const int32_t> prompt) {
   if (prompt.empty()) {
     throw ValueError("generate: the prompt has no tokens",
                      {.hint = "give --prompt some text, or --prompt-tokens at least one id"});
   }
+  for (int32_t token : prompt) {
+    if (token >= 0 && token < config.vocabulary) continue;
+    throw ValueError(fmt::format("generate: token {} is outside the vocabulary of {}", token,
+                                 config.vocabulary));
+  }
+  if (static_cast<int64_t>(prompt.size()) > config.context) {
+    throw ValueError(fmt::format("generate: a prompt of {} tokens exceeds the context of {}",
+                                 prompt.size(), config.context));
+  }
+}
+
+Generation generate(const LlamaModel& model, std::shared_ptr<const Tokenizer> tokenizer,
+                    const std::vector<int32_t>& prompt, const GenerateOptions& options,
+                    const std::function<void(std::string_view)>& on_text) {
+  check_prompt(model.config(), prompt);
   const int64_t room = model.config().context - static_cast<int64_t>(prompt.size());
   const int64_t limit = options.max_new_tokens < 0 ? room : std::min(options.max_new_tokens, room);
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,12 @@ struct Generation {
   GenerateMetrics metrics;
 };
 
+// Raises ValueError for an empty prompt, a token outside the vocabulary, or more tokens than the
+// context holds: what needs no model to be seen.
+void check_prompt(const LlamaConfig& config, std::span<const int32_t> prompt);
+
 // Continues `prompt`. `on_text` receives the text as it grows, cut only between characters. Raises
-// ValueError for an empty prompt or one that does not fit the context.
+// what check_prompt raises.
 Generation generate(const LlamaModel& model, std::shared_ptr<const Tokenizer> tokenizer,
                     const std::vector<int32_t>& prompt, const GenerateOptions& options,
                     const std::function<void(std::string_view)>& on_text = {});

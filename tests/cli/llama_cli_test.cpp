@@ -83,6 +83,8 @@ TEST(LlamaCli, ARefusalIsStatusOneAndOneParagraph) {
            {run + "--prompt x --temperature -1", "temperature"},
            {run + "--prompt x --top-p 0", "top_p"},
            {run + "--prompt-tokens '[1, \"two\"]'", "expected an array of ids"},
+           {run + "--prompt-tokens '[49152]'", "token 49152 is outside the vocabulary of 49152"},
+           {run + "--prompt '' --no-chat", "the prompt has no tokens"},
            {run + "--prompt x --no-chat --system y", "--system needs a chat template"}}) {
     SCOPED_TRACE(arguments);
     const Outcome refused = tenon(arguments);

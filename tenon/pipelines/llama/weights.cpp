@@ -45,6 +45,7 @@ WeightDecoder::WeightDecoder(const formats::GgufFile& file, DType dtype, Progres
         fmt::format("decode_weights: weights can be f32 or bf16, not {}", name(dtype)));
   }
   for (const formats::GgufTensor& tensor : file.tensors()) total_ += tensor.data.size();
+  if (progress_) progress_(0, total_);
 }
 
 Tensor WeightDecoder::decode(const std::string& name) {
