@@ -7,6 +7,7 @@
 
 #include "tenon/compiler/explain.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/runtime/binding.h"
 
 namespace tenon {
 namespace {
@@ -24,7 +25,10 @@ runtime::Array copy_of(const Literal& literal) {
 
 class InterpreterEngine : public Engine {
  public:
-  explicit InterpreterEngine(ir::GraphPtr graph) : graph_(std::move(graph)) {}
+  InterpreterEngine(ir::GraphPtr graph, std::vector<runtime::ArgumentSpec> arguments)
+      : graph_(std::move(graph)),
+        specs_(std::move(arguments)),
+        binding_(graph_->name, specs_, symbols_) {}
 
   void bind_from(const Externals& externals, runtime::SetupResults*) override {
     for (const program::Weight& weight : program::externals_of(graph_)) {
@@ -33,6 +37,9 @@ class InterpreterEngine : public Engine {
   }
 
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
+    std::vector<int64_t> sizes = runtime::SymbolTable::machine_values();
+    binding_.bind(arguments, sizes);
+    runtime::check_writable_apart(graph_->name, specs_, arguments);
     std::vector<Literal> literals;
     for (const runtime::Array& array : arguments) literals.push_back(array.to_literal());
     const std::vector<Literal> outputs =
@@ -57,6 +64,9 @@ class InterpreterEngine : public Engine {
 
  private:
   ir::GraphPtr graph_;
+  std::vector<runtime::ArgumentSpec> specs_;
+  runtime::SymbolTable symbols_;
+  runtime::Binding binding_;
   program::ExternalArrays externals_;
 };
 
@@ -97,7 +107,8 @@ class CompiledEngine : public Engine {
 
 std::unique_ptr<Engine> make_engine(const ir::GraphPtr& graph,
                                     std::vector<runtime::ArgumentSpec> arguments) {
-  if (is_set("TENON_INTERPRET")) return std::make_unique<InterpreterEngine>(graph);
+  if (is_set("TENON_INTERPRET"))
+    return std::make_unique<InterpreterEngine>(graph, std::move(arguments));
   return std::make_unique<CompiledEngine>(graph, std::move(arguments));
 }
 

@@ -79,6 +79,7 @@ struct Program::Impl {
   std::vector<Array> interpret(std::span<const Array> arguments) const {
     std::vector<int64_t> symbols;
     binding->bind(arguments, symbols);
+    runtime::check_writable_apart(function(), info->signature.argument_specs(), arguments);
     std::vector<Literal> literals;
     for (const Array& argument : arguments) literals.push_back(argument.to_literal());
     std::vector<Literal> outputs = interp::run(

@@ -4,6 +4,23 @@
 
 namespace tenon::runtime {
 
+bool overlap(const Array& a, const Array& b) {
+  auto begin = [](const Array& x) { return reinterpret_cast<uintptr_t>(x.data()); };
+  return begin(a) < begin(b) + b.bytes() && begin(b) < begin(a) + a.bytes();
+}
+
+void check_writable_apart(const std::string& function, const std::vector<ArgumentSpec>& specs,
+                          std::span<const Array> arguments) {
+  for (size_t i = 0; i < specs.size(); ++i) {
+    for (size_t k = i + 1; specs[i].writable && k < specs.size(); ++k) {
+      if (!specs[k].writable || !overlap(arguments[i], arguments[k])) continue;
+      throw ValueError(fmt::format("{}: writable arguments {} and {} share memory", function,
+                                   specs[i].route, specs[k].route),
+                       {.label = "argument_overlap"});
+    }
+  }
+}
+
 Binding::Binding(std::string function, const std::vector<ArgumentSpec>& arguments,
                  SymbolTable& symbols)
     : function_(std::move(function)) {

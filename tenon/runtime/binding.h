@@ -12,6 +12,12 @@
 
 namespace tenon::runtime {
 
+// True when the bytes of a and b have an address in common.
+bool overlap(const Array& a, const Array& b);
+// Raises ValueError [argument_overlap] when two writable arguments do.
+void check_writable_apart(const std::string& function, const std::vector<ArgumentSpec>& specs,
+                          std::span<const Array> arguments);
+
 class Binding {
  public:
   // `function` begins the errors. Raises ValueError when a name stands in an argument only inside

@@ -31,12 +31,6 @@ const abi::Image* best_image(const abi::Module& module) {
   return nullptr;
 }
 
-// True when the bytes of a and b have an address in common.
-bool overlap(const Array& a, const Array& b) {
-  auto begin = [](const Array& x) { return reinterpret_cast<uintptr_t>(x.data()); };
-  return begin(a) < begin(b) + b.bytes() && begin(b) < begin(a) + a.bytes();
-}
-
 std::shared_ptr<const abi::Module> checked(std::shared_ptr<const abi::Module> module,
                                            const std::vector<ArgumentSpec>& arguments) {
   std::vector<bool> writable;
@@ -146,16 +140,11 @@ struct Executor::Impl {
 
   void take_arguments(std::span<const Array> arguments, Context& context) const {
     context.arguments.assign(arguments.begin(), arguments.end());
+    if (writable.size() > 1) check_writable_apart(entry().name, specs, arguments);
     for (uint32_t w : writable) {
       for (uint32_t i = 0; i < arguments.size(); ++i) {
-        if (i == w || !overlap(arguments[i], arguments[w])) continue;
-        if (specs[i].writable) {
-          throw ValueError(
-              fmt::format("{}: writable arguments {} and {} share memory", entry().name,
-                          specs[std::min(i, w)].route, specs[std::max(i, w)].route),
-              {.label = "argument_overlap"});
-        }
-        context.arguments[i] = copy(arguments[i]);
+        if (i != w && overlap(arguments[i], arguments[w]))
+          context.arguments[i] = copy(arguments[i]);
       }
     }
     context.arguments.insert(context.arguments.end(), appended.begin(), appended.end());
