@@ -310,6 +310,23 @@ std::vector<std::pair<std::string, DimRange>> Dim::symbols() const {
   return {found.begin(), found.end()};
 }
 
+std::optional<AffineDim> as_affine(const Dim& dim) {
+  const auto symbols = dim.symbols();
+  if (symbols.size() != 1) return std::nullopt;
+  const auto& [name, range] = symbols.front();
+  const auto at = [&dim](int64_t value) {
+    return dim.eval([value](std::string_view) { return std::optional<int64_t>(value); });
+  };
+  try {
+    const int64_t offset = at(0);
+    const int64_t scale = at(1) - offset;
+    if (scale <= 0 || dim != Dim(name, range) * scale + offset) return std::nullopt;
+    return AffineDim{name, range, scale, offset};
+  } catch (const ValueError&) {  // overflow, or a division by the name
+    return std::nullopt;
+  }
+}
+
 Dim product(const Shape& shape) {
   Dim out(1);
   for (const Dim& dim : shape) out = out * dim;

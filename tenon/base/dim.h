@@ -94,6 +94,16 @@ class Dim {
   std::shared_ptr<const Expr> expr_;  // null: the number value_
 };
 
+// scale * name + offset with a positive scale: a size from which the name can be told.
+struct AffineDim {
+  std::string name;
+  DimRange range;
+  int64_t scale = 1;
+  int64_t offset = 0;
+};
+// nullopt for a dimension of another form.
+std::optional<AffineDim> as_affine(const Dim& dim);
+
 Dim floor_div(const Dim& a, const Dim& b);
 Dim mod(const Dim& a, const Dim& b);
 Dim dim_max(const Dim& a, const Dim& b);

@@ -73,7 +73,7 @@ class InterpreterEngine : public Engine {
 class CompiledEngine : public Engine {
  public:
   CompiledEngine(const ir::GraphPtr& graph, std::vector<runtime::ArgumentSpec> arguments)
-      : compiled_(compiler::compile(graph)) {
+      : graph_(graph), compiled_(compiler::compile(graph)) {
     for (const ir::GraphPtr& body : compiled_.graphs) nodes_.push_back(body->nodes());
     executor_ = std::make_unique<runtime::Executor>(
         compiled_.module, std::move(arguments),
@@ -90,7 +90,14 @@ class CompiledEngine : public Engine {
   }
 
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
-    return executor_->call(arguments);
+    try {
+      return executor_->call(arguments);
+    } catch (const Error& error) {
+      std::vector<Literal> literals;
+      for (const runtime::Array& array : arguments) literals.push_back(array.to_literal());
+      interp::explain_failure(error, *graph_, literals);
+      throw;
+    }
   }
 
   std::string explain(const std::string& title, double trace_ms) const override {
@@ -98,6 +105,7 @@ class CompiledEngine : public Engine {
   }
 
  private:
+  ir::GraphPtr graph_;
   compiler::Compiled compiled_;
   std::vector<std::vector<ir::NodePtr>> nodes_;
   std::unique_ptr<runtime::Executor> executor_;

@@ -2,6 +2,7 @@
 
 #include "tenon/frontend/layer.h"
 #include "tenon/frontend/trace.h"
+#include "tenon/ops/composite/arrays.h"
 #include "tenon/ops/ops.h"
 
 namespace tenon {
@@ -73,53 +74,34 @@ Tensor filled(const Shape& shape, double value, DType dtype, Here at) {
   return wrap(ops::broadcast_to(ops::scalar(dtype, value, location), shape, location));
 }
 
-// column - row over a matrix, as i64.
-ir::Value diagonal_of(const Dim& rows, const Dim& columns, const ir::LocationPtr& location) {
-  const Shape shape{rows, columns};
-  return ops::sub(ops::iota(shape, 1, i64, location), ops::iota(shape, 0, i64, location), location);
-}
-
 }  // namespace
 
 Tensor zeros(const Shape& shape, DType dtype, Here at) { return filled(shape, 0, dtype, at); }
 Tensor ones(const Shape& shape, DType dtype, Here at) { return filled(shape, 1, dtype, at); }
 
+// A number is read as the dtype wanted, as beside a tensor of it; a float for integers as f64, so
+// that the whole part is exact.
 Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype) {
-  const Call call("full", {&value});
+  const bool truncated = dtype && is_integer(*dtype) && value.kind == Operand::Kind::kFloat;
+  const Call call("full", {&value}, truncated ? f64 : dtype);
   const ir::Value one = dtype ? ops::cast(call[0], *dtype, call.location()) : call[0];
   return call.result(ops::broadcast_to(one, shape, call.location()));
 }
 
 Tensor arange(const Dim& stop, DType dtype, Here at) {
-  return wrap(ops::iota({dim_max(stop, 0)}, 0, dtype, location_of(at)));
+  return wrap(ops::arange(stop, dtype, location_of(at)));
 }
 
 Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype, Here at) {
-  const ir::LocationPtr location = location_of(at);
-  if (step == 0) {
-    throw ValueError("arange: the step is 0", {.label = "arange_c1", .location = str(location)});
-  }
-  const int64_t span = step > 0 ? stop - start : start - stop;
-  const int64_t stride = step > 0 ? step : -step;
-  const int64_t count = span <= 0 ? 0 : (span + stride - 1) / stride;
-  const ir::Value i = ops::iota({count}, 0, i64, location);
-  const ir::Value scaled = ops::mul(i, ops::scalar_int(i64, step, location), location);
-  const ir::Value moved = ops::add(scaled, ops::scalar_int(i64, start, location), location);
-  return wrap(ops::cast(moved, dtype, location));
+  return wrap(ops::arange(start, stop, step, dtype, location_of(at)));
 }
 
 Tensor eye(const Dim& rows, std::optional<Dim> columns, int64_t k, DType dtype, Here at) {
-  const ir::LocationPtr location = location_of(at);
-  const ir::Value diagonal = diagonal_of(rows, columns.value_or(rows), location);
-  const ir::Value on = ops::equal(diagonal, ops::scalar_int(i64, k, location), location);
-  return wrap(ops::cast(on, dtype, location));
+  return wrap(ops::eye(rows, columns.value_or(rows), k, dtype, location_of(at)));
 }
 
 Tensor tri(const Dim& rows, std::optional<Dim> columns, int64_t k, DType dtype, Here at) {
-  const ir::LocationPtr location = location_of(at);
-  const ir::Value diagonal = diagonal_of(rows, columns.value_or(rows), location);
-  const ir::Value below = ops::less_equal(diagonal, ops::scalar_int(i64, k, location), location);
-  return wrap(ops::cast(below, dtype, location));
+  return wrap(ops::tri(rows, columns.value_or(rows), k, dtype, location_of(at)));
 }
 
 Tensor iota(const Shape& shape, int64_t axis, DType dtype, Here at) {
@@ -128,12 +110,7 @@ Tensor iota(const Shape& shape, int64_t axis, DType dtype, Here at) {
 
 Tensor one_hot(const Operand& indices, const Dim& count, DType dtype) {
   const Call call("one_hot", {&indices});
-  const auto axis = static_cast<int64_t>(call[0].shape().size());
-  const ir::Value columns = ops::iota({count}, 0, i64, call.location());
-  const ir::Value wanted =
-      ops::cast(ops::expand_dims(call[0], {axis}, call.location()), i64, call.location());
-  const ir::Value hit = ops::equal(wanted, columns, call.location());
-  return call.result(ops::cast(hit, dtype, call.location()));
+  return call.result(ops::one_hot(call[0], count, dtype, -1, call.location()));
 }
 
 // --- reductions ---

@@ -48,6 +48,7 @@ Tensor cast(const Operand& x, DType dtype);
 // --- tensors without operands ---
 Tensor zeros(const Shape& shape, DType dtype = f32, Here at = Here::current());
 Tensor ones(const Shape& shape, DType dtype = f32, Here at = Here::current());
+// A number must be exact in an integer dtype (ValueError) unless it is a float, which is cast.
 Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype = std::nullopt);
 // start, start + step, … below stop. ValueError for a step of 0. i64, or f32 when one is a float.
 Tensor arange(const Dim& stop, DType dtype = i64, Here at = Here::current());

@@ -269,9 +269,9 @@ ir::Value weak_value(std::string_view op, const Operand& operand, std::optional<
 
 }  // namespace
 
-Call::Call(std::string_view op, std::initializer_list<const Operand*> operands)
+Call::Call(std::string_view op, std::initializer_list<const Operand*> operands,
+           std::optional<DType> beside)
     : trace_(current_trace), location_(location_of((*operands.begin())->at)) {
-  std::optional<DType> beside;
   for (const Operand* operand : operands) {
     if (operand->kind != Operand::Kind::kTensor) {
       values_.emplace_back();

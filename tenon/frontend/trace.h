@@ -132,7 +132,9 @@ std::string current_trace_name();
 // The operands of one op: resolved in the current trace, numbers promoted beside the tensors.
 class Call {
  public:
-  Call(std::string_view op, std::initializer_list<const Operand*> operands);
+  // Numbers take the dtype that the tensors promote to, `beside` among them.
+  Call(std::string_view op, std::initializer_list<const Operand*> operands,
+       std::optional<DType> beside = std::nullopt);
   Call(std::string_view op, const std::vector<Tensor>& tensors, Here at);
   const ir::Value& operator[](size_t i) const { return values_[i]; }
   const std::vector<ir::Value>& values() const { return values_; }

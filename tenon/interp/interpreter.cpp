@@ -1,5 +1,7 @@
 #include "tenon/interp/interpreter.h"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -47,6 +49,14 @@ Symbols bind(const ir::Graph& graph, std::span<const Literal> arguments) {
       symbols.emplace(type.shape[axis].symbol(), got.dims()[axis]);
     }
   }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Shape& shape = graph.params[i].shape();
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const std::optional<AffineDim> form = as_affine(shape[axis]);
+      if (!form) continue;
+      symbols.emplace(form->name, (arguments[i].dims()[axis] - form->offset) / form->scale);
+    }
+  }
   const auto lookup = [&symbols](std::string_view name) -> std::optional<int64_t> {
     auto it = symbols.find(name);
     if (it == symbols.end()) return std::nullopt;
@@ -60,10 +70,29 @@ Symbols bind(const ir::Graph& graph, std::span<const Literal> arguments) {
   return symbols;
 }
 
+// Raised when a run would take longer than it may.
+struct TooLong {};
+
+// Element operations of a node, roughly.
+int64_t work_of(const ir::Node& node, std::span<const Literal> operands,
+                const Dim::Lookup& symbols) {
+  int64_t work = 1;
+  for (const ir::TensorType& type : node.types) {
+    int64_t count = 1;
+    for (int64_t dim : numbers(type.shape, symbols)) count *= dim;
+    work = std::max(work, count);
+  }
+  for (const Literal& operand : operands) work = std::max(work, operand.count());
+  const bool product = node.op->name.starts_with("matmul") && operands[0].rank() > 0;
+  return product ? work * std::max<int64_t>(operands[0].dims().back(), 1) : work;
+}
+
 class Run {
  public:
-  Run(const Dim::Lookup& symbols, const Externals& externals)
-      : symbols_(symbols), externals_(externals) {}
+  // `allowance`: element operations until TooLong.
+  Run(const Dim::Lookup& symbols, const Externals& externals,
+      int64_t allowance = std::numeric_limits<int64_t>::max())
+      : symbols_(symbols), externals_(externals), allowance_(allowance) {}
 
   std::vector<Literal> graph(const ir::Graph& graph, std::span<const Literal> arguments,
                              const std::string& prefix) {
@@ -102,6 +131,9 @@ class Run {
       const auto& callee = node.attrs.get<ir::GraphPtr>("callee");
       return graph(*callee, operands, prefix + node.attrs.s("prefix"));
     }
+    const int64_t work = work_of(node, operands, symbols_);
+    if (work > allowance_) throw TooLong();
+    allowance_ -= work;
     return evaluate(node, operands, symbols_);
   }
 
@@ -122,7 +154,16 @@ class Run {
 
   const Dim::Lookup& symbols_;
   const Externals& externals_;
+  int64_t allowance_;
 };
+
+Dim::Lookup lookup_of(const Symbols& symbols) {
+  return [&symbols](std::string_view name) -> std::optional<int64_t> {
+    auto it = symbols.find(name);
+    if (it == symbols.end()) return std::nullopt;
+    return it->second;
+  };
+}
 
 }  // namespace
 
@@ -134,12 +175,23 @@ std::vector<Literal> run(const ir::Graph& graph, std::span<const Literal> argume
                      {.label = "argument_count"});
   }
   const Symbols symbols = bind(graph, arguments);
-  const Dim::Lookup lookup = [&symbols](std::string_view name) -> std::optional<int64_t> {
-    auto it = symbols.find(name);
-    if (it == symbols.end()) return std::nullopt;
-    return it->second;
-  };
+  const Dim::Lookup lookup = lookup_of(symbols);
   return Run(lookup, externals).graph(graph, arguments, "");
+}
+
+void explain_failure(const Error& failed, const ir::Graph& graph,
+                     std::span<const Literal> arguments, const Externals& externals) {
+  const std::string& label = failed.parts().label;
+  if (label != "index_range" && label != "reduction_empty") return;
+  constexpr int64_t kAllowance = int64_t{1} << 28;
+  const Symbols symbols = bind(graph, arguments);
+  const Dim::Lookup lookup = lookup_of(symbols);
+  try {
+    Run(lookup, externals, kAllowance).graph(graph, arguments, "");
+  } catch (const TooLong&) {
+  } catch (const KeyError& error) {
+    if (error.parts().label != "external_missing") throw;
+  }
 }
 
 std::vector<Literal> evaluate(const ir::Node& node, std::span<const Literal> operands,

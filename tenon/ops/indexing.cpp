@@ -18,10 +18,15 @@ using kir::Val;
 
 namespace {
 
-int64_t position_in(std::string_view op, int64_t i, int64_t dim, int64_t axis) {
-  if (i >= -dim && i < dim) return i < 0 ? i + dim : i;
-  throw IndexError(fmt::format("{}: index {} is outside axis {} of {} elements", op, i, axis, dim),
-                   {.label = fmt::format("{}_index", op)});
+int64_t position_in(std::string_view op, const Literal& indices, int64_t k, int64_t dim,
+                    int64_t axis) {
+  const int64_t i = indices.get_int(k);
+  const bool huge = i < 0 && is_unsigned(indices.dtype());  // a u64 from 2^63 on
+  if (!huge && i >= -dim && i < dim) return i < 0 ? i + dim : i;
+  const std::string text = huge ? std::to_string(static_cast<uint64_t>(i)) : std::to_string(i);
+  throw IndexError(
+      fmt::format("{}: index {} is outside axis {} of {} elements", op, text, axis, dim),
+      {.label = fmt::format("{}_index", op)});
 }
 
 // The position that stored index `raw` of dtype `dtype` names, inside 0 … dim-1 whatever it is.
@@ -29,7 +34,8 @@ Val emit_position(kir::Builder& b, Val raw, DType dtype, const Dim& dim) {
   const Val n = b.dim(dim);
   const Val zero = b.i64(0);
   const Val i = cast(b, raw, dtype, DType::kI64);
-  const Val from_front = b.select(b.cmp(Pred::kSLt, i, zero), b.add(i, n), i);
+  const Val from_front =
+      is_unsigned(dtype) ? i : b.select(b.cmp(Pred::kSLt, i, zero), b.add(i, n), i);
   const Val inside =
       b.binary(Op::kAnd, b.cmp(Pred::kSGe, from_front, zero), b.cmp(Pred::kSLt, from_front, n));
   b.check(inside, kCheckIndexOutOfRange);
@@ -80,7 +86,7 @@ std::vector<Literal> take_eval(const ir::EvalArgs& args) {
   std::byte* to = result.mutable_data();
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t k = 0; k < indices.count(); ++k) {
-      const int64_t i = position_in("take", indices.get_int(k), dim, axis);
+      const int64_t i = position_in("take", indices, k, dim, axis);
       std::memcpy(to, x.data() + static_cast<size_t>(o * dim + i) * block, block);
       to += block;
     }
@@ -159,8 +165,8 @@ std::vector<Literal> take_along_axis_eval(const ir::EvalArgs& args) {
   const size_t bytes = size_of(x.dtype());
   for_each_run(dims, {x_strides, i_strides}, [&](const Run& run) {
     for (int64_t k = 0; k < run.count; ++k) {
-      const int64_t raw = indices.get_int(run.at[1] + k * run.step[1]);
-      const int64_t i = position_in("take_along_axis", raw, dim, axis);
+      const int64_t at = run.at[1] + k * run.step[1];
+      const int64_t i = position_in("take_along_axis", indices, at, dim, axis);
       const int64_t from = run.at[0] + k * run.step[0] + i * stride;
       std::memcpy(result.mutable_data() + static_cast<size_t>(run.first + k) * bytes,
                   x.data() + static_cast<size_t>(from) * bytes, bytes);

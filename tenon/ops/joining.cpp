@@ -210,8 +210,11 @@ std::vector<Value> promoted(const std::vector<Value>& parts, const LocationPtr& 
 }  // namespace
 
 Value concatenate(const std::vector<Value>& parts, int64_t axis, LocationPtr location) {
-  if (parts.size() == 1 && !parts[0].shape().empty()) return parts[0];
-  if (!parts.empty() && axis < 0) axis += static_cast<int64_t>(parts[0].shape().size());
+  if (!parts.empty() && !parts[0].shape().empty()) {
+    with_location(location,
+                  [&] { axis = normalize_axis("concatenate", axis, parts[0].shape().size()); });
+    if (parts.size() == 1) return parts[0];
+  }
   return ir::make(op::concatenate, promoted(parts, location), {{"axis", axis}}, location);
 }
 

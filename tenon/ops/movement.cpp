@@ -394,7 +394,7 @@ Value transpose(const Value& x, const Axes& perm, LocationPtr location) {
   const auto rank = static_cast<int64_t>(x.shape().size());
   std::vector<int64_t> order;
   if (perm) {
-    for (int64_t axis : *perm) order.push_back(axis < 0 ? axis + rank : axis);
+    for (int64_t axis : *perm) order.push_back(axis < 0 && axis >= -rank ? axis + rank : axis);
   } else {
     for (int64_t i = rank; i-- > 0;) order.push_back(i);
   }

@@ -212,7 +212,7 @@ std::vector<ir::Sample> prod_samples() {
   return reduction_samples(DTypeClass::kReal, true, 0.5, 1.5);
 }
 
-// --- max and min: <op>_empty: no axis is certainly empty ---
+// --- max and min: <op>_empty: no axis is certainly empty, or `neutral` says what that gives ---
 
 template <bool kMax>
 struct Extreme {
@@ -220,48 +220,59 @@ struct Extreme {
   static T apply(T a, T b) {
     return kMax ? elt::larger(a, b) : elt::smaller(a, b);
   }
-  // The neutral element: the lowest value for max.
+  // The neutral element: the lowest value of the dtype for max.
   template <class T>
-  static T init() {
+  static T init(DType dtype) {
     using L = std::numeric_limits<T>;
     if constexpr (std::same_as<T, bool>) {
       return !kMax;
     } else if constexpr (L::has_infinity) {
       return kMax ? -L::infinity() : L::infinity();
     } else {
-      return kMax ? L::min() : L::max();
+      const auto unused = 64 - 8 * static_cast<int>(size_of(dtype));
+      return (kMax ? L::min() : L::max()) >> unused;
     }
   }
   static std::vector<TensorType> infer(const ir::InferArgs& args) {
     auto types = infer_reduction(args, DTypeClass::kReal, args.in[0].dtype);
     const Shape& shape = args.in[0].shape;
-    refuse_empty(args.op, shape, normalize_axes(args.op, args.attrs.ints("axes"), shape.size()));
+    if (!args.attrs.b("neutral")) {
+      refuse_empty(args.op, shape, normalize_axes(args.op, args.attrs.ints("axes"), shape.size()));
+    }
     return types;
   }
   static std::vector<Literal> eval(const ir::EvalArgs& args) {
     const Literal& x = args.in[0];
-    if (element_count(args.out[0].dims) > 0) {
+    if (element_count(args.out[0].dims) > 0 && !args.attrs.b("neutral")) {
       refuse_empty(kMax ? "max" : "min", Shape(x.dims().begin(), x.dims().end()),
                    normalize_axes("max", args.attrs.ints("axes"), x.rank()));
     }
     switch (lane_of(x.dtype())) {
-      case Lane::kF32: return fold<float, Extreme>(args, init<float>());
-      case Lane::kF64: return fold<double, Extreme>(args, init<double>());
-      case Lane::kI64: return fold<int64_t, Extreme>(args, init<int64_t>());
-      case Lane::kU64: return fold<uint64_t, Extreme>(args, init<uint64_t>());
-      default: return fold<bool, Extreme>(args, init<bool>());
+      case Lane::kF32: return fold<float, Extreme>(args, init<float>(x.dtype()));
+      case Lane::kF64: return fold<double, Extreme>(args, init<double>(x.dtype()));
+      case Lane::kI64: return fold<int64_t, Extreme>(args, init<int64_t>(x.dtype()));
+      case Lane::kU64: return fold<uint64_t, Extreme>(args, init<uint64_t>(x.dtype()));
+      default: return fold<bool, Extreme>(args, init<bool>(x.dtype()));
     }
   }
   static Val lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<const Val> index) {
     kir::Builder& b = ctx.builder();
     const DType dtype = node.operands[0].dtype();
     const DType acc = is_half(dtype) ? DType::kF32 : dtype;
-    check_not_empty(b, Site(node).nest.dims);
+    if (!node.attrs.b("neutral")) check_not_empty(b, Site(node).nest.dims);
     return emit_simple(ctx, node, index, acc, extreme_start(b, acc, kMax),
                        extreme_combine(acc, kMax), apply<elt::Sym>);
   }
   static std::vector<ir::Sample> samples() {
-    return reduction_samples(DTypeClass::kReal, false, -100, 100);
+    auto samples = reduction_samples(DTypeClass::kReal, false, -100, 100);
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kU8, DType::kI32}) {
+      for (const Shape& shape : {Shape{3, 0}, Shape{3, "n"}}) {
+        samples.push_back(
+            {.in = {{dtype, shape}},
+             .attrs = {{"axes", std::vector<int64_t>{1}}, {"keepdims", false}, {"neutral", true}}});
+      }
+    }
+    return samples;
   }
 };
 using Max = Extreme<true>;
@@ -299,14 +310,15 @@ using All = Quantifier<false>;
 
 namespace op {
 
-#define TENON_REDUCTION(NAME, INFER, EVAL, LOWER, SAMPLES, DOC) \
+#define TENON_REDUCTION(NAME, INFER, EVAL, LOWER, SAMPLES, DOC, ...) \
   const ir::OpDef NAME{ \
       .name = #NAME, \
       .doc = DOC, \
       .traits = ir::kReduction, \
       .min_operands = 1, \
       .max_operands = 1, \
-      .attrs = {{"axes", std::vector<int64_t>{}, true}, {"keepdims", false}}, \
+      .attrs = {{"axes", std::vector<int64_t>{}, true}, \
+                {"keepdims", false} __VA_OPT__(, ) __VA_ARGS__}, \
       .infer = INFER, \
       .eval = EVAL, \
       .lower = LOWER, \
@@ -318,9 +330,14 @@ TENON_REDUCTION(sum, sum_infer, sum_eval, sum_lower, sum_samples,
 TENON_REDUCTION(prod, prod_infer, prod_eval, prod_lower, prod_samples,
                 "The product over axes, in the types of sum; 1 for no elements.")
 TENON_REDUCTION(max, Max::infer, Max::eval, Max::lower, Max::samples,
-                "The largest element over axes; NaN if there is one; ValueError for no elements.")
-TENON_REDUCTION(min, Min::infer, Min::eval, Min::lower, Min::samples,
-                "The smallest element over axes; NaN if there is one; ValueError for no elements.")
+                "The largest element over axes; NaN if there is one. No elements are a ValueError, "
+                "or with `neutral` give the lowest value.",
+                {"neutral", false})
+TENON_REDUCTION(
+    min, Min::infer, Min::eval, Min::lower, Min::samples,
+    "The smallest element over axes; NaN if there is one. No elements are a ValueError, "
+    "or with `neutral` give the highest value.",
+    {"neutral", false})
 TENON_REDUCTION(any, Any::infer, Any::eval, Any::lower, Any::samples,
                 "Whether any element (bool) over axes holds; false for no elements.")
 TENON_REDUCTION(all, All::infer, All::eval, All::lower, All::samples,
@@ -370,5 +387,12 @@ TENON_REDUCTION(min, x)
 TENON_REDUCTION(any, cast(x, DType::kBool, location))
 TENON_REDUCTION(all, cast(x, DType::kBool, location))
 #undef TENON_REDUCTION
+
+Value max_or_lowest(const Value& x, const Axes& axes, bool keepdims, LocationPtr location) {
+  return ir::make(
+      op::max, {x},
+      {{"axes", resolve(axes, x.shape().size())}, {"keepdims", keepdims}, {"neutral", true}},
+      std::move(location));
+}
 
 }  // namespace tenon::ops

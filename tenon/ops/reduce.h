@@ -10,8 +10,10 @@
 namespace tenon::ops {
 
 // Elements of the longest run that is summed in the accumulation type before it enters a wider sum:
-// short enough that even on four lanes a run of equal values loses a few ulp at most.
+// short enough that a run of equal values loses a few ulp at most, on four lanes or more where the
+// lanes share the run, in one lane where they do not.
 inline constexpr int64_t kSumBlock = 1024;
+inline constexpr int64_t kLaneSumBlock = 64;
 
 // Result shape: `axes` (sorted, normalised) dropped, or 1.
 Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool keepdims);
@@ -37,8 +39,9 @@ std::vector<kir::Val> emit_reduction(LowerContext& ctx, const ReduceNest& nest,
                                      std::span<const kir::CarriedSpec> init,
                                      const ReduceStep& step);
 
-// The sum of f32 or f64 terms, from 0: runs of at most kSumBlock terms in their own type, the sums
-// of runs in f64, the whole rounded to the type of the terms.
+// The sum of f32 or f64 terms, from 0: runs of at most kSumBlock terms (kLaneSumBlock where a lane
+// sums alone) in their own type, the sums of runs in f64, the whole rounded to the type of the
+// terms.
 kir::Val emit_float_sum(LowerContext& ctx, const ReduceNest& nest, std::span<const kir::Val> index,
                         kir::Type type,
                         const std::function<kir::Val(std::span<const kir::Val> reduced)>& term);

@@ -120,7 +120,8 @@ Val emit_run_sum(Builder& b, Val lo, Val hi, const LoopSpec& spec, Type type,
   })[0];
 }
 
-bool short_run(const Dim& count) { return count.upper_bound() <= kSumBlock; }
+int64_t block_of(bool vector) { return vector ? kSumBlock : kLaneSumBlock; }
+bool short_run(const Dim& count, bool vector) { return count.upper_bound() <= block_of(vector); }
 
 Val widen(Builder& b, Val v) {
   return v->type == Type::kF64 ? v : b.convert(Op::kFExt, Type::kF64, v);
@@ -129,20 +130,21 @@ Val widen(Builder& b, Val v) {
 // wide + the sum over the innermost axis, run by run.
 Val emit_blocked(Builder& b, Val wide, const Dim& count, bool vector, Type type,
                  const std::vector<Val>& reduced, const Term& term) {
-  if (short_run(count)) {
+  if (short_run(count, vector)) {
     const Val run =
         emit_run_sum(b, b.i64(0), b.dim(count), inner_spec(vector, count), type, reduced, term);
     return b.add(wide, widen(b, run));
   }
-  const bool even = count.known_divisor() % kSumBlock == 0;
+  const int64_t block = block_of(vector);
+  const bool even = count.known_divisor() % block == 0;
   const CarriedSpec carried[] = {{wide}};
-  const LoopSpec outer{.step = kSumBlock};
+  const LoopSpec outer{.step = block};
   return b.loop(b.i64(0), b.dim(count), outer, carried,
                 [&](Val lo, std::span<const Val> in) -> std::vector<Val> {
-                  Val hi = b.add(lo, b.i64(kSumBlock));
+                  Val hi = b.add(lo, b.i64(block));
                   if (!even) hi = b.binary(Op::kSMin, hi, b.dim(count));
                   LoopSpec spec = inner_spec(vector, count);
-                  if (vector) spec.multiple = std::gcd(spec.multiple, kSumBlock);
+                  if (vector) spec.multiple = std::gcd(spec.multiple, block);
                   const Val run = emit_run_sum(b, lo, hi, spec, type, reduced, term);
                   return {b.add(in[0], widen(b, run))};
                 })[0];
@@ -158,7 +160,7 @@ Val emit_float_sum(LowerContext& ctx, const ReduceNest& nest, std::span<const Va
   b.at_depth(home_depth(ctx, index), [&] {
     const bool vector = nest.contiguous && !b.in_vector_loop();
     const Dim& count = nest.dims.back();
-    if (nest.dims.size() == 1 && short_run(count)) {
+    if (nest.dims.size() == 1 && short_run(count, vector)) {
       result = emit_run_sum(b, b.i64(0), b.dim(count), inner_spec(vector, count), type, {}, term);
       return;
     }

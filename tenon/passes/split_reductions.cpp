@@ -34,8 +34,10 @@ bool splits(const ir::Node& node) {
 }
 
 Value reduce(const ir::Node& like, const Value& x, std::vector<int64_t> axes, bool keepdims) {
-  return ir::make(*like.op, {x}, {{"axes", std::move(axes)}, {"keepdims", keepdims}},
-                  like.location);
+  ir::Attrs attrs = like.attrs;
+  attrs.set("axes", std::move(axes));
+  attrs.set("keepdims", keepdims);
+  return ir::make(*like.op, {x}, std::move(attrs), like.location);
 }
 
 // `size` elements from `first` along an axis. Both are inside: nothing is clamped, so that sizes

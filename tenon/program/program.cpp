@@ -73,7 +73,22 @@ struct Program::Impl {
       throw KeyError(fmt::format("{}: its weights are not bound: {}", function(), names),
                      {.label = "weight_missing", .hint = "call bind() first"});
     }
-    return executor != nullptr ? executor->call(arguments) : interpret(arguments);
+    if (executor == nullptr) return interpret(arguments);
+    try {
+      return executor->call(arguments);
+    } catch (const Error& error) {
+      explain(error, arguments);
+      throw;
+    }
+  }
+
+  // The file's graph says more of a failure than its code.
+  void explain(const Error& error, std::span<const Array> arguments) const {
+    std::vector<Literal> literals;
+    for (const Array& argument : arguments) literals.push_back(argument.to_literal());
+    interp::explain_failure(error, *artifact->graph(index), literals, [&](const std::string& name) {
+      return externals.at(name).to_literal();
+    });
   }
 
   std::vector<Array> interpret(std::span<const Array> arguments) const {

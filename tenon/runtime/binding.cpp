@@ -1,5 +1,8 @@
 #include "tenon/runtime/binding.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "tenon/base/error.h"
 
 namespace tenon::runtime {
@@ -36,12 +39,23 @@ Binding::Binding(std::string function, const std::vector<ArgumentSpec>& argument
       (known != nullptr ? again_ : first_).push_back(place);
     }
   }
+  std::vector<std::pair<uint32_t, uint32_t>> solved;
+  for (uint32_t i = 0; i < arguments.size(); ++i) {
+    for (uint32_t axis = 0; axis < arguments[i].shape.size(); ++axis) {
+      const std::optional<AffineDim> form = as_affine(arguments[i].shape[axis]);
+      if (!form || symbols.find(form->name) != nullptr) continue;
+      const uint32_t symbol = symbols.index(form->name);
+      first_.push_back({i, axis, symbol, form->range, form->scale, form->offset});
+      solved.emplace_back(i, axis);
+    }
+  }
   bound_ = symbols.size();
   for (uint32_t i = 0; i < bound_; ++i) names_.push_back(symbols.name(i));
   for (uint32_t i = 0; i < arguments.size(); ++i) {
     for (uint32_t axis = 0; axis < arguments[i].shape.size(); ++axis) {
       const Dim& dim = arguments[i].shape[axis];
       if (dim.is_static() || dim.is_symbol()) continue;
+      if (std::find(solved.begin(), solved.end(), std::pair(i, axis)) != solved.end()) continue;
       Expression expression{i, axis, DimProgram(dim, symbols), {}};
       for (const auto& [name, range] : dim.symbols()) {
         const uint32_t* known = symbols.find(name);
@@ -75,6 +89,14 @@ void Binding::differ(const Place& place, const std::vector<int64_t>& values, int
   throw ShapeError(fmt::format("{}dim {} is {}, but {} has {} = {}", begin(place.argument), name,
                                got, other, name, values[place.symbol]),
                    {.label = "argument_dim"});
+}
+
+void Binding::not_whole(const Place& place, int64_t got) const {
+  const std::string& name = names_[place.symbol];
+  throw ShapeError(
+      fmt::format("{}dim {} is {}, expected {} for a whole {}", begin(place.argument), place.axis,
+                  got, (Dim(name) * place.scale + place.offset).str(), name),
+      {.label = "argument_dim"});
 }
 
 void Binding::out_of_range(const Place& place, int64_t got) const {
@@ -112,6 +134,10 @@ void Binding::bind(std::span<const Array> arguments, std::vector<int64_t>& value
   };
   for (const Place& place : first_) {
     int64_t value = actual(place);
+    if (place.scale != 1 || place.offset != 0) {
+      if ((value - place.offset) % place.scale != 0) not_whole(place, value);
+      value = (value - place.offset) / place.scale;
+    }
     check_range(place, value);
     values[place.symbol] = value;
   }

@@ -20,7 +20,8 @@ void check_writable_apart(const std::string& function, const std::vector<Argumen
 
 class Binding {
  public:
-  // `function` begins the errors. Raises ValueError when a name stands in an argument only inside
+  // `function` begins the errors. A name is bound by a dimension that is the bare name, else by one
+  // of the form a*n + b. Raises ValueError when a name stands in an argument only inside other
   // expressions.
   Binding(std::string function, const std::vector<ArgumentSpec>& arguments, SymbolTable& symbols);
 
@@ -28,6 +29,7 @@ class Binding {
   //   step: argument y: dim n is 4, but argument x has n = 3 [argument_dim]
   //   step: argument y: dim 1 is 7, expected 2*n = 6 for n = 3 [argument_dim]
   //   step: argument x: dim n is 40, outside its range [1, 32] [argument_range]
+  //   step: argument x: dim 0 is 7, expected 2*n for a whole n [argument_dim]
   void bind(std::span<const Array> arguments, std::vector<int64_t>& values) const;
   uint32_t bound() const { return bound_; }  // names with a value after bind(), the machine's too
 
@@ -37,6 +39,8 @@ class Binding {
     uint32_t axis;
     uint32_t symbol;
     DimRange range;
+    int64_t scale = 1;  // the dimension is scale * name + offset
+    int64_t offset = 0;
   };
   struct Expression {
     uint32_t argument;
@@ -46,6 +50,7 @@ class Binding {
   };
   [[noreturn]] void differ(const Place& place, const std::vector<int64_t>& values,
                            int64_t got) const;
+  [[noreturn]] void not_whole(const Place& place, int64_t got) const;
   [[noreturn]] void out_of_range(const Place& place, int64_t got) const;
   [[noreturn]] void differ(const Expression& e, const std::vector<int64_t>& values, int64_t got,
                            int64_t expected) const;

@@ -194,11 +194,19 @@ TEST(Executor, NamesAreCompared) {
   args[1] = floats({1, 2, 3, 4});
   EXPECT_EQ(values(twice.call(args)[0]), (Floats{2, 4}));
 
-  square[0].shape = {Dim(2)};
+  square[0].shape = {Dim(2)};  // the name is told from 2*n
+  args[0] = floats({1, 2});
+  Executor told = executor(g, square);
+  EXPECT_EQ(values(told.call(args)[0]), (Floats{2, 4}));
+  args[1] = floats({1, 2, 3});
+  EXPECT_EQ(message_of([&] { told.call(args); }),
+            "ShapeError: step: argument y: dim 0 is 3, expected 2*n for a whole n [argument_dim]");
+
+  square[1].shape = {Dim("n") * Dim("n")};
   EXPECT_EQ(
       message_of([&] { executor(g, square); }),
       "ValueError: step: the name n is the size of no argument's dimension, it only stands in "
-      "2*n of argument y [argument_symbol]\n"
+      "n*n of argument y [argument_symbol]\n"
       "  hint: give one argument a dimension that is the bare name");
 }
 

@@ -65,6 +65,9 @@ Value bounded(Value x, double low32, double high32, double low64, double high64)
   return at_most(above, x.is_f64() ? high64 : high32);
 }
 
+// x itself near 0, where dividing a subnormal number would lose bits of it.
+Value or_itself(Value x, Value result) { return select(abs(x) < 0x1p-70, x, result); }
+
 }  // namespace
 
 Value exp(Value x) { return scaled_exp(bounded(x, -104, 89, -746, 710), nullptr).value(); }
@@ -89,7 +92,7 @@ Value exp2(Value x) {
 
 Value expm1(Value x) {
   Value half = expm1_over(bounded(x, -18, 89, -38, 710), 1);
-  return copysign(half + half, x);
+  return or_itself(x, copysign(half + half, x));
 }
 
 Value sigmoid(Value x) {
@@ -101,7 +104,7 @@ Value sinh(Value x) {
   Value quarter = expm1_over(at_most(abs(x), x.is_f64() ? 710.6 : 89.6), 2);
   Value half = quarter + quarter;
   Value bounded_half = at_most(half, 0x1p100);
-  return copysign(half + bounded_half / muladd(bounded_half, 2.0, 1.0), x);
+  return or_itself(x, copysign(half + bounded_half / muladd(bounded_half, 2.0, 1.0), x));
 }
 
 Value cosh(Value x) {

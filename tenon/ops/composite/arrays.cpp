@@ -1,5 +1,7 @@
 #include "tenon/ops/composite/arrays.h"
 
+#include <limits>
+
 #include "tenon/ops/checks.h"
 
 namespace tenon::ops {
@@ -25,10 +27,19 @@ Value arange(int64_t start, int64_t stop, int64_t step, DType dtype, LocationPtr
     throw ValueError("arange: step must not be 0",
                      {.label = "arange_c1", .location = ir::str(location)});
   }
-  const int64_t span = step > 0 ? stop - start : start - stop;
-  const int64_t by = step > 0 ? step : -step;
-  const int64_t count = span <= 0 ? 0 : (span - 1) / by + 1;
-  Value x = iota({count}, 0, DType::kI64, location);
+  // Without sign: the span between two numbers may not fit in 63 bits.
+  const auto difference = [](int64_t from, int64_t to) {
+    return static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+  };
+  const bool up = step > 0;
+  const uint64_t span = up ? difference(start, stop) : difference(stop, start);
+  const uint64_t by = up ? static_cast<uint64_t>(step) : difference(step, 0);
+  const uint64_t count = (up ? start < stop : start > stop) ? (span - 1) / by + 1 : 0;
+  if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    throw ValueError(fmt::format("arange: {} elements from {} to {}", count, start, stop),
+                     {.label = "arange_c2", .location = ir::str(location)});
+  }
+  Value x = iota({static_cast<int64_t>(count)}, 0, DType::kI64, location);
   if (step != 1) x = mul(x, scalar_int(DType::kI64, step, location), location);
   if (start != 0) x = add(x, scalar_int(DType::kI64, start, location), location);
   return cast(x, dtype, location);
@@ -80,6 +91,10 @@ Value triu(const Value& x, int64_t k, LocationPtr location) {
 
 Value one_hot(const Value& indices, const Dim& classes, DType dtype, int64_t axis,
               LocationPtr location) {
+  if (!is_integer(indices.dtype())) {
+    throw TypeError(fmt::format("one_hot: indices must be integers, got {}", name(indices.dtype())),
+                    {.label = "one_hot_c1", .location = ir::str(location)});
+  }
   const size_t rank = indices.shape().size() + 1;
   with_location(location, [&] { axis = normalize_axis("one_hot", axis, rank); });
   Shape shape(rank, Dim(1));

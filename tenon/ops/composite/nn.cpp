@@ -18,10 +18,6 @@ std::vector<int64_t> one_axis(std::string_view op, const Value& x, int64_t axis,
   return {axis};
 }
 
-bool certainly_empty(const Value& x, int64_t axis) {
-  return x.shape()[static_cast<size_t>(axis)] == Dim(0);
-}
-
 DType float_result(const Value& x) { return float_of(x.dtype()); }
 
 }  // namespace
@@ -29,8 +25,7 @@ DType float_result(const Value& x) { return float_of(x.dtype()); }
 Value softmax(const Value& x, int64_t axis, LocationPtr location) {
   const auto axes = one_axis("softmax", x, axis, location);
   const Value y = to_compute(x, location);
-  if (certainly_empty(x, axes[0])) return cast(y, float_result(x), location);
-  const Value top = max(y, axes, true, location);
+  const Value top = max_or_lowest(y, axes, true, location);
   const Value e = exp(sub(y, top, location), location);
   const Value scale = reciprocal(sum(e, axes, true, location), location);
   return cast(mul(e, scale, location), float_result(x), location);
@@ -39,8 +34,7 @@ Value softmax(const Value& x, int64_t axis, LocationPtr location) {
 Value log_softmax(const Value& x, int64_t axis, LocationPtr location) {
   const auto axes = one_axis("log_softmax", x, axis, location);
   const Value y = to_compute(x, location);
-  if (certainly_empty(x, axes[0])) return cast(y, float_result(x), location);
-  const Value shifted = sub(y, max(y, axes, true, location), location);
+  const Value shifted = sub(y, max_or_lowest(y, axes, true, location), location);
   const Value total = sum(exp(shifted, location), axes, true, location);
   return cast(sub(shifted, log(total, location), location), float_result(x), location);
 }

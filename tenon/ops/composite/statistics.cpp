@@ -54,11 +54,7 @@ Value stddev(const Value& x, const Axes& axes, bool keepdims, int64_t ddof, Loca
 
 Value logsumexp(const Value& x, const Axes& axes, bool keepdims, LocationPtr location) {
   const Value y = to_compute(x, location);
-  const Shape dims = reduced_dims("logsumexp", x, axes, location);
-  bool empty = false;
-  for (const Dim& d : dims) empty = empty || d == Dim(0);
-  if (empty) return cast(log(sum(y, axes, keepdims, location), location), result_of(x), location);
-  const Value top = max(y, axes, true, location);
+  const Value top = max_or_lowest(y, axes, true, location);
   const Value zero = scalar(y.dtype(), 0, location);
   const Value shift = where(isfinite(top, location), top, zero, location);
   const Value total = sum(exp(sub(y, shift, location), location), axes, true, location);
