@@ -57,7 +57,7 @@ void Emitter::emit_for(const Inst& inst) {
 void Emitter::emit_serial_loop(const Inst& inst) {
   const kir::Loop& loop = *inst.loop;
   Mode inner = mode_;
-  inner.prefetch = 0;
+  inner.ahead_elements = inner.ahead_bytes = 0;
   ModeScope scope(*this, inner);
   auto is_varying = [&](const CarriedVar& carried) {
     return mode_.lanes != 0 && mode_.divergence->of(carried.param) == Spread::kVarying;
@@ -110,7 +110,8 @@ void Emitter::emit_vector_loop(const Inst& inst) {
   Mode wide{plan.lanes, plan.interleave, nullptr, &divergence, true};
   Mode single = wide;
   single.parts = 1;
-  wide.prefetch = plan.prefetch;
+  wide.ahead_elements = plan.ahead_elements;
+  wide.ahead_bytes = plan.ahead_bytes;
   int64_t block = int64_t{plan.lanes} * plan.interleave;
 
   Values state;

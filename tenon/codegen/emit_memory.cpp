@@ -112,7 +112,7 @@ void Emitter::emit_load(const Inst& inst) {
   Address address = address_of(inst);
   auto* self = const_cast<Inst*>(&inst);
   if (inst.args.size() == 1) {
-    if (mode_.prefetch > 0 && stride_of(address) == 1) prefetch_ahead(address);
+    prefetch_ahead(address);
     held_[self] = load(address, nullptr, nullptr);
   } else {
     Values predicate = vectors(inst.args[1]);
@@ -225,10 +225,13 @@ Emitter::Values Emitter::load_contiguous(const Address& address, bool reversed,
 
 void Emitter::prefetch_ahead(const Address& address) {
   constexpr int64_t kLine = 64;
+  const bool scratch = kernel_.buffers[address.buffer].kind == kir::Buffer::Kind::kScratch;
+  if (mode_.ahead_elements + mode_.ahead_bytes == 0 || scratch || stride_of(address) != 1) return;
   const auto size = static_cast<int64_t>(size_of(kernel_.buffers[address.buffer].dtype));
   const int64_t bytes = size * mode_.lanes * mode_.parts;
   for (int64_t at = 0; at < bytes; at += kLine) {
-    Value* pointer = scalar_pointer(address, (mode_.prefetch + at) / size);
+    const int64_t elements = mode_.ahead_elements + (mode_.ahead_bytes + at) / size;
+    Value* pointer = scalar_pointer(address, elements);
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
                        {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   }

@@ -42,7 +42,8 @@ class Emitter {
     Value* mask = nullptr;                   // active lanes; null: all. Only with one part
     const Divergence* divergence = nullptr;  // of the vector loop around
     bool inside_vector_loop = false;
-    int64_t prefetch = 0;  // bytes ahead of contiguous loads; 0: none
+    int64_t ahead_elements = 0;  // as in VectorPlan
+    int64_t ahead_bytes = 0;
   };
   // Restores the mode at the end of a scope.
   class ModeScope;

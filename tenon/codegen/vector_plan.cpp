@@ -232,7 +232,7 @@ constexpr int kPrefetchWork = 12;
 constexpr int64_t kPrefetchBytes = 2048;
 constexpr int kPrefetchStreams = 6;
 
-int64_t choose_prefetch(const Survey& survey, const VectorPlan& plan) {
+int64_t choose_ahead(const Survey& survey, const VectorPlan& plan) {
   const bool is_short = plan.trip && *plan.trip * survey.widest / 8 < 2 * kPrefetchBytes;
   if (is_short || survey.work < kPrefetchWork || survey.streams > kPrefetchStreams) return 0;
   return kPrefetchBytes;
@@ -262,7 +262,8 @@ VectorPlan plan_vector_loop(const Inst& loop, const Divergence& divergence,
   if (plan.trip) {
     while (plan.interleave > 1 && plan.lanes * plan.interleave > *plan.trip) plan.interleave /= 2;
   }
-  plan.prefetch = choose_prefetch(survey, plan);
+  plan.ahead_elements = spec.ahead;
+  if (spec.ahead == 0) plan.ahead_bytes = choose_ahead(survey, plan);
   if (multiple % (int64_t{plan.lanes} * plan.interleave) == 0) {
     plan.tail = VectorPlan::Tail::kNone;
   } else if (multiple % plan.lanes == 0) {

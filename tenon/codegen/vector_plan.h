@@ -19,9 +19,10 @@ struct VectorPlan {
   // runs in single whole vectors. kMasked: single vectors, the last with inactive lanes. kScalar:
   // one element at a time.
   Tail tail = Tail::kMasked;
-  // Bytes ahead of a contiguous load that are called into the caches; 0: the machine's own
-  // prefetching is enough.
-  int64_t prefetch = 0;
+  // How far ahead of a contiguous load the caches are filled; both 0: the machine's own prefetching
+  // is enough.
+  int64_t ahead_elements = 0;
+  int64_t ahead_bytes = 0;
   // The trip count when it is known.
   std::optional<int64_t> trip;
 };

@@ -69,6 +69,8 @@ Val fold_sub(Builder& b, Type type, Val x, Val y) {
   if (is_float(type)) return is_float_const(y, 0.0) ? x : nullptr;
   if (x == y) return b.constant_int(type, 0);
   if (is_const(y)) return b.add(x, b.unary(Op::kNeg, y));
+  if (x->op == Op::kAdd && x->args[0] == y) return x->args[1];
+  if (x->op == Op::kAdd && x->args[1] == y) return x->args[0];
   return nullptr;
 }
 

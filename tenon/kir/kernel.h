@@ -230,6 +230,9 @@ struct LoopSpec {
   int interleave = 0;     // vectors a value holds at once; 0: the target chooses
   // The trip count of a vector loop is known to be a multiple of this (1: nothing known).
   int64_t multiple = 1;
+  // Vector loops: contiguous loads call into the caches what stands this many elements further on
+  // (0: the target chooses how far, if at all).
+  int64_t ahead = 0;
 };
 
 struct Loop {

@@ -326,6 +326,7 @@ class Parser {
     if (lex_.accept("step")) loop.spec.step = integer();
     if (lex_.accept("interleave")) loop.spec.interleave = static_cast<int>(integer());
     if (lex_.accept("multiple")) loop.spec.multiple = integer();
+    if (lex_.accept("ahead")) loop.spec.ahead = integer();
     if (lex_.accept("carry")) carried(loop);
     if (loop.carried.size() != results.size())
       lex_.fail("a loop defines one value for each carried value");

@@ -209,6 +209,7 @@ class Printer {
     if (spec.step != 1) text += fmt::format(" step {}", spec.step);
     if (spec.interleave != 0) text += fmt::format(" interleave {}", spec.interleave);
     if (spec.multiple != 1) text += fmt::format(" multiple {}", spec.multiple);
+    if (spec.ahead != 0) text += fmt::format(" ahead {}", spec.ahead);
     if (!carried.empty()) text += fmt::format(" carry ({})", carried);
     std::string results;
     for (const CarriedVar& c : loop.carried)

@@ -220,7 +220,7 @@ class Verifier {
     }
     const LoopSpec& spec = loop.spec;
     require(loop.var != nullptr && loop.var->op == Op::kLoopVar, &inst, "has a variable");
-    require(spec.step >= 1 && spec.multiple >= 1 && spec.interleave >= 0, &inst,
+    require(spec.step >= 1 && spec.multiple >= 1 && spec.interleave >= 0 && spec.ahead >= 0, &inst,
             "has a positive step");
     require(!spec.vector || spec.step == 1, &inst, "is a vector loop of step 1");
     require(!spec.parallel || (depth == 0 && !in_parallel), &inst,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "tenon/ir/op_def.h"
 #include "tenon/ops/lower.h"
@@ -19,9 +20,11 @@ constexpr int64_t kBlock = 4096;    // elements of a block of a long row
 constexpr int64_t kFewRows = 64;    // fewer rows than this are cut into blocks
 constexpr int64_t kShortRow = 256;  // shorter rows than this share a grid index
 constexpr int64_t kManyGroups = 16;
-constexpr int64_t kTile = 32;            // side of a tile of a transposed read
-constexpr int64_t kLongestKept = 65536;  // elements of a row that a thread keeps in scratch
-constexpr int kWorthKeeping = 10;        // operations of an element that a row keeps
+constexpr int64_t kTile = 32;             // side of a tile of a transposed read
+constexpr int64_t kTileStride = 33;       // of a tile's copy: odd, so that columns use every set
+constexpr int64_t kLongestKept = 65536;   // elements of a row that a thread keeps in scratch
+constexpr int64_t kLongestAhead = 16384;  // elements of a row that the second cache holds twice
+constexpr int kWorthKeeping = 10;         // operations of an element that a row keeps
 
 bool static_below(const Dim& dim, int64_t bound) { return dim.is_static() && dim.value() < bound; }
 
@@ -96,11 +99,20 @@ class Nest {
     kir::LoopSpec spec;
     spec.vector = vector_ && at + 1 == shape_.size();
     if (spec.vector) spec.multiple = std::max<int64_t>(1, shape_[at].known_divisor());
+    if (spec.vector && at == frame_.body().grid_dims) spec.ahead = next_row();
     b_.loop(b_.i64(0), b_.dim(shape_[at]), spec, [&](Val i) {
       index.push_back(i);
       inner_loops(index);
       index.pop_back();
     });
+  }
+
+  // A loop after the row's first reduction finds the row in the caches, and calls the next one
+  // there.
+  int64_t next_row() const {
+    const Dim& row = shape_.back();
+    const bool fits = row.is_static() && row.value() >= kShortRow && row.value() <= kLongestAhead;
+    return frame_.group().rows && fits ? row.value() : 0;
   }
 
   // Every operation that the roots need.
@@ -161,6 +173,7 @@ class Nest {
     kir::LoopSpec spec;
     spec.vector = true;
     spec.multiple = std::max<int64_t>(1, shape_.back().known_divisor());
+    spec.ahead = next_row();
     b_.loop(b_.i64(0), b_.dim(shape_.back()), spec, [&](Val i) {
       index.push_back(i);
       b_.store(buffer, i, frame_.context().element(value, index));
@@ -180,12 +193,20 @@ class Nest {
     outer.erase(outer.begin() + static_cast<ptrdiff_t>(across));
     const Dim down = floor_div(height + Dim(kTile - 1), Dim(kTile));
     const Dim along = floor_div(width + Dim(kTile - 1), Dim(kTile));
+    const std::vector<ir::NodePtr> staged = transposes_to_stage(across);
+    std::vector<uint32_t> copies;
+    for (const ir::NodePtr& node : staged) {
+      copies.push_back(b_.add_scratch("tile", node->types[0].dtype, Dim(kTile * kTileStride)));
+    }
     frame_.grid_loop(product(outer) * down * along, false, [&](Val g) {
       Val column = b_.index_rem(g, along);
       Val rest = b_.index_div(g, along);
       Val row = b_.index_rem(rest, down);
       ops::Index index = ops::unflatten_index(b_, outer, b_.index_div(rest, down));
       index.insert(index.begin() + static_cast<ptrdiff_t>(across), nullptr);
+      for (size_t k = 0; k < staged.size(); ++k) {
+        stage(*staged[k], copies[k], index, across, row, column);
+      }
       tile_side(row, height, false, [&](Val i) {
         index[across] = i;
         tile_side(column, width, true, [&](Val j) {
@@ -197,11 +218,72 @@ class Nest {
     });
   }
 
+  // Transposes whose operand is copied a tile at a time, because a column of it falls into few sets
+  // of the first cache: those read at the loops' own index, whose operands nothing else reads.
+  std::vector<ir::NodePtr> transposes_to_stage(size_t across) const {
+    std::map<ir::Value, int, ById> readers;
+    for (const ir::NodePtr& node : body_nodes()) {
+      for (const ir::Value& operand : node->operands) ++readers[operand];
+    }
+    for (const ir::Value& root : frame_.body().roots) ++readers[root];
+    std::vector<ir::NodePtr> found;
+    std::set<const ir::Node*> seen;
+    std::vector<ir::Value> stack = frame_.body().roots;
+    while (!stack.empty()) {
+      const ir::NodePtr node = stack.back().node;
+      stack.pop_back();
+      if (node->types[0].shape != shape_ || !seen.insert(node.get()).second) continue;
+      if (node->op->is(ir::kElementwise)) {
+        stack.insert(stack.end(), node->operands.begin(), node->operands.end());
+      } else if (node->op->name == "transpose" && readers.at(node->operands[0]) == 1) {
+        const std::vector<int64_t>& perm = node->attrs.ints("perm");
+        if (perm[across] + 1 == static_cast<int64_t>(perm.size())) found.push_back(node);
+      }
+    }
+    return found;
+  }
+
+  // Copies a tile of the operand of `transpose` along its own last axis; its elements are then
+  // loaded from there.
+  void stage(const ir::Node& transpose, uint32_t copy, const ops::Index& outer, size_t across,
+             Val row, Val column) {
+    const ir::Value& operand = transpose.operands[0];
+    const std::vector<int64_t>& perm = transpose.attrs.ints("perm");
+    const auto along = static_cast<size_t>(perm.back());
+    Val first_row = b_.mul(row, b_.i64(kTile));
+    Val first_column = b_.mul(column, b_.i64(kTile));
+    auto place = [this, along, first_row, first_column](std::span<const Val> at) {
+      Val line = b_.mul(b_.sub(at[along], first_column), b_.i64(kTileStride));
+      return b_.add(line, b_.sub(at.back(), first_row));
+    };
+    ops::Index at(perm.size());
+    for (size_t d = 0; d < outer.size(); ++d) at[static_cast<size_t>(perm[d])] = outer[d];
+    tile_side(column, shape_.back(), false, [&](Val j) {
+      at[along] = j;
+      tile_side(row, shape_[across], true, [&](Val i) {
+        at.back() = i;
+        b_.store(copy, place(at), frame_.context().element(operand, at));
+      });
+    });
+    frame_.context().set_element(operand, [this, copy, place](std::span<const Val> index) {
+      return b_.load(copy, place(index));
+    });
+  }
+
   void tile_side(Val tile, const Dim& length, bool vector, const std::function<void(Val)>& body) {
     Val first = b_.mul(tile, b_.i64(kTile));
-    Val last = b_.binary(kir::Op::kSMin, b_.add(first, b_.i64(kTile)), b_.dim(length));
     kir::LoopSpec spec;
     spec.vector = vector;
+    if (length.known_divisor() % kTile == 0) {
+      b_.loop(b_.i64(0), b_.i64(kTile), spec, [&](Val k) {
+        Val i = b_.add(first, k);
+        b_.set_bound(i, length);
+        body(i);
+      });
+      return;
+    }
+    spec.interleave = vector ? 1 : 0;
+    Val last = b_.binary(kir::Op::kSMin, b_.add(first, b_.i64(kTile)), b_.dim(length));
     b_.loop(first, last, spec, [&](Val i) {
       b_.set_bound(i, length);
       body(i);

@@ -145,6 +145,23 @@ TEST(Assembly, LightLoopsUseWholeVectors) {
   EXPECT_EQ(count(assembly(twice, Isa::kAvx512), "{%k1} {z}"), 1);  // one masked copy of the body
 }
 
+TEST(Assembly, MuchWorkIsCalledAhead) {
+  Kernel erf = map_kernel(DType::kF32, [](Builder& b, Val x) { return b.unary(Op::kErf, x); });
+  Kernel twice = map_kernel(DType::kF32, [](Builder& b, Val x) { return b.add(x, x); });
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    EXPECT_GT(count(assembly(erf, isa), "prefetcht0"), 0) << name(isa);
+    EXPECT_EQ(count(assembly(twice, isa), "prefetch"), 0) << name(isa);
+  }
+}
+
+// The sine of huge arguments needs 64-bit integers; nothing else becomes narrower for it.
+TEST(Assembly, RarePathsDoNotNarrowVectors) {
+  Kernel sine = map_kernel(DType::kF32, [](Builder& b, Val x) { return b.unary(Op::kSin, x); });
+  std::string text = assembly(sine, Isa::kAvx512);
+  EXPECT_GT(count(text, "vmulps\t%zmm"), 0);
+  EXPECT_EQ(count(text, "vmulps\t%ymm"), 0);
+}
+
 TEST(Assembly, HalfFormatsUseTheirInstructions) {
   Kernel half = map_kernel(DType::kF16, [](Builder& b, Val x) {
     Val wide = b.convert(Op::kFExt, Type::kF32, x);
