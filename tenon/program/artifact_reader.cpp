@@ -65,10 +65,10 @@ struct Artifact::Impl {
     manifest = table<fb::Manifest>(span, "manifest");
     version = decode(manifest->tenon_version());
     read_sections();
-    reading(path, "manifest", header.manifest_bytes, [&] { read_programs(); });
     for (size_t i = 0; i < sections.size(); ++i) {
       if (sections[i].bytes <= kCheckedAtOpen) check(i);
     }
+    reading(path, "manifest", header.manifest_bytes, [&] { read_programs(); });
   }
 
   template <class T>
