@@ -11,6 +11,9 @@ namespace {
 
 // Fewer rows than this do not pay for packing an operand at every call.
 constexpr int64_t kRowsWorthPacking = 16;
+// The same for an operand whose columns stand apart in memory: without packing each row of the
+// product gathers it anew.
+constexpr int64_t kRowsWorthGathering = 2;
 // A product with fewer columns leaves most of a panel empty.
 constexpr int64_t kColumnsWorthPacking = 16;
 
@@ -32,6 +35,14 @@ class ConstantAnalysis {
   std::unordered_map<const ir::Node*, bool> known_;
 };
 
+// Whether the last axis of a value is not the last one in memory: keys [positions, depth] of an
+// attention, transposed.
+bool is_transposed(const ir::Value& value) {
+  if (value.node->op->name != "transpose") return false;
+  const std::vector<int64_t>& perm = value.node->attrs.ints("perm");
+  return perm.back() != static_cast<int64_t>(perm.size()) - 1;
+}
+
 bool worth_packing(const ir::Node& node, bool constant) {
   const ir::TensorType& a = node.operands[0].type();
   const ir::TensorType& b = node.operands[1].type();
@@ -48,7 +59,8 @@ bool worth_packing(const ir::Node& node, bool constant) {
     for (size_t i = 0; i + 1 < a.rank(); ++i) rows = rows * a.shape[i];
   }
   std::optional<int64_t> known = rows.static_value();
-  return !known || *known >= kRowsWorthPacking;
+  const int64_t least = is_transposed(node.operands[1]) ? kRowsWorthGathering : kRowsWorthPacking;
+  return !known || *known >= least;
 }
 
 }  // namespace

@@ -2,8 +2,9 @@
 //
 // Needs: inlined bodies where they will be inlined, folded constants, simplified movement.
 // Promises: every float `matmul` whose right operand is constant (computed from constants and
-//   external data alone), or that has enough rows to pay for packing, becomes
-//   matmul_packed(a, matmul_pack(b)); the others stay and are lowered by their element form.
+//   external data alone), or that has enough rows to pay for packing (two when that operand is a
+//   transposed one, else sixteen), becomes matmul_packed(a, matmul_pack(b)); the others stay and
+//   are lowered by their element form.
 // Stands before lift_externals, so that packed external data is what bodies take as parameters and
 //   the packing runs once, when data is bound.
 #pragma once
