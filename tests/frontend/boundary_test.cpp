@@ -76,7 +76,7 @@ TEST(Boundary, Names) {
   EXPECT_EQ(refused([&] { ranged(zeros({5})); }),
             "ShapeError: same: argument 0: dim n is 5, not a multiple of 2 [argument_range]");
   const auto doubled = compile([](const Tensor& x, const Tensor& y) { return x.sum() + y; },
-                               {.name = "f"})(L(f32, {"n"}), L(f32, {Dim("n") * Dim("n")}));
+                               {.name = "f"})(L(f32, {"n"}), L(f32, {Dim("n") * 2}));
   EXPECT_EQ(refused([&] { doubled(zeros({2}), zeros({5})); }),
             "ShapeError: f: argument 1: dim 0 is 5, expected 2*n = 4 for n = 2 [argument_dim]");
 }
