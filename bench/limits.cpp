@@ -2,6 +2,7 @@
 // reading, and multiply-adds, on every CPU that the process may use. Prints one JSON array.
 #include <fmt/format.h>
 #include <immintrin.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -153,6 +154,31 @@ void report_copies(Report& report, const std::string& name, size_t bytes, int th
   report.add(name + "_streaming", "ms", streaming.min, streaming.median, "non-temporal stores");
 }
 
+// Into memory that was never touched, in huge pages where the kernel gives them: what the machine
+// takes for a page that it has not handed out yet.
+void report_fresh_copy(Report& report, const std::string& name, size_t bytes, int threads) {
+  const Buffer from = touched(bytes);
+  std::vector<double> times;
+  std::vector<void*> kept;  // memory that is given back may be fresh no more
+  for (int i = 0; i < 3; ++i) {
+    void* memory =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) break;
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    kept.push_back(memory);
+    const Timing time = time_together(threads, 1, [&](int thread) {
+      const Range part = part_of(bytes, thread, threads);
+      std::memcpy(static_cast<char*>(memory) + part.begin, from.get() + part.begin, part.size);
+    });
+    times.push_back(time.min);
+  }
+  for (void* memory : kept) ::munmap(memory, bytes);
+  if (times.empty()) return;
+  std::sort(times.begin(), times.end());
+  report.add(name, "ms", times.front(), times[times.size() / 2],
+             fmt::format("memcpy of {} B into untouched memory, {} threads", bytes, threads));
+}
+
 void report_read(Report& report, size_t bytes, int threads) {
   const Buffer from = touched(bytes);
   const Timing time = time_together(threads, 9, [&](int thread) {
@@ -180,6 +206,7 @@ int main() {
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   Report report;
   report_copies(report, "copy_524", size_t{32} * 1000 * 4096 * 4, threads);
+  report_fresh_copy(report, "copy_524_fresh", size_t{32} * 1000 * 4096 * 4, threads);
   report_copies(report, "copy_64", size_t{4096} * 4096 * 4, threads);
   report_read(report, size_t{32} * 1000 * 4096 * 4, threads);
   report_fma(report, threads);
