@@ -137,7 +137,7 @@ TEST(Writes, ReadAtOtherPositions) {
   std::iota(line.begin(), line.end(), 0.0f);
   expect_writes(f, line, {buffer({1000})}, {std::vector<double>(1000, 999)}, wanted);
   const Function transposed = [](const Tensors& in) {
-    Tensor x = in[0];
+    const Tensor& x = in[0];
     x.store(transpose(x) + x * 10);
     return Tensors{};
   };
@@ -193,7 +193,7 @@ TEST(Writes, ReadsBeforeThem) {
       {1, 2, 3, 2, 3, 4});
   expect_writes(
       [](const Tensors& x) {
-        Tensor a = x[0];
+        const Tensor& a = x[0];
         const Tensor y = a * a;
         a.store(a * a + 1);
         return Tensors{y, a + 0};
@@ -210,7 +210,7 @@ TEST(Writes, ReadsBeforeThem) {
       {1, 100, 3, 4, 1, 0, 0, 1});
   expect_writes(
       [](const Tensors& x) {
-        Tensor y = x[0];
+        const Tensor& y = x[0];
         const Tensor i = cast(x[1][0], i64);
         const Tensor twice = dynamic_slice(y, {i}, {1}) + dynamic_slice(y, {i}, {1});
         y.store(dynamic_slice_update(y, twice, {i}));
