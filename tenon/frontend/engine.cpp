@@ -1,13 +1,11 @@
 #include "tenon/frontend/engine.h"
 
 #include <cstdlib>
-#include <cstring>
-#include <mutex>
 #include <string_view>
 
 #include "tenon/compiler/explain.h"
 #include "tenon/interp/interpreter.h"
-#include "tenon/runtime/binding.h"
+#include "tenon/program/interpreted.h"
 
 namespace tenon {
 namespace {
@@ -17,57 +15,30 @@ bool is_set(const char* variable) {
   return text != nullptr && *text != '\0' && std::string_view(text) != "0";
 }
 
-runtime::Array copy_of(const Literal& literal) {
-  runtime::Array array = runtime::Array::empty(literal.dtype(), literal.dims());
-  if (literal.bytes() > 0) std::memcpy(array.mutable_data(), literal.data(), literal.bytes());
-  return array;
-}
-
 class InterpreterEngine : public Engine {
  public:
-  InterpreterEngine(ir::GraphPtr graph, std::vector<runtime::ArgumentSpec> arguments)
-      : graph_(std::move(graph)),
-        specs_(std::move(arguments)),
-        binding_(graph_->name, specs_, symbols_) {}
+  InterpreterEngine(const ir::GraphPtr& graph, std::vector<runtime::ArgumentSpec> arguments)
+      : interpreted_(graph->name, graph, std::move(arguments)) {}
 
   void bind_from(const Externals& externals, runtime::SetupResults*) override {
-    for (const program::Weight& weight : program::externals_of(graph_)) {
-      externals_[weight.name] = externals(weight.name);
+    program::ExternalArrays arrays;
+    for (const program::Weight& weight : program::externals_of(interpreted_.graph())) {
+      arrays[weight.name] = externals(weight.name);
     }
+    interpreted_.bind(std::move(arrays));
   }
 
   std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
-    std::vector<int64_t> sizes = runtime::SymbolTable::machine_values();
-    binding_.bind(arguments, sizes);
-    runtime::check_writable_apart(graph_->name, specs_, arguments);
-    std::vector<Literal> literals;
-    for (const runtime::Array& array : arguments) literals.push_back(array.to_literal());
-    const std::vector<Literal> outputs =
-        interp::run(*graph_, literals,
-                    [this](const std::string& name) { return externals_.at(name).to_literal(); });
-    // Everything is computed before the first write: a result may be an argument's memory.
-    std::vector<runtime::Array> fresh;
-    for (const Literal& literal : outputs) fresh.push_back(copy_of(literal));
-    for (size_t i = 0; i < graph_->updates.size(); ++i) {
-      const runtime::Array& value = fresh[graph_->results.size() + i];
-      runtime::Array& target = arguments[graph_->updates[i].param];
-      if (value.bytes() > 0) std::memcpy(target.mutable_data(), value.data(), value.bytes());
-    }
-    fresh.resize(graph_->results.size());
-    return fresh;
+    return interpreted_.run(arguments);
   }
 
   std::string explain(const std::string& title, double trace_ms) const override {
     return fmt::format("{}     through the interpreter, {} operations, traced in {:.1f} ms\n",
-                       title, graph_->nodes().size(), trace_ms);
+                       title, interpreted_.graph()->nodes().size(), trace_ms);
   }
 
  private:
-  ir::GraphPtr graph_;
-  std::vector<runtime::ArgumentSpec> specs_;
-  runtime::SymbolTable symbols_;
-  runtime::Binding binding_;
-  program::ExternalArrays externals_;
+  program::Interpreted interpreted_;
 };
 
 class CompiledEngine : public Engine {

@@ -1,11 +1,10 @@
 #include "tenon/program/program.h"
 
-#include <cstring>
 #include <ostream>
 
 #include "tenon/base/error.h"
 #include "tenon/interp/interpreter.h"
-#include "tenon/runtime/binding.h"
+#include "tenon/program/interpreted.h"
 #include "tenon/runtime/cpu.h"
 #include "tenon/runtime/executor.h"
 
@@ -19,10 +18,9 @@ struct Program::Impl {
   const ProgramInfo* info = nullptr;
   std::shared_ptr<const abi::Module> module;
   std::vector<std::vector<ir::NodePtr>> eval_nodes;
-  std::unique_ptr<runtime::Executor> executor;  // null: the interpreter runs `graph`
-  ir::GraphPtr graph;
-  std::unique_ptr<runtime::Binding> binding;  // for the interpreter
-  ExternalArrays externals;
+  std::unique_ptr<runtime::Executor> executor;  // or `interpreted`
+  std::unique_ptr<Interpreted> interpreted;
+  ExternalArrays externals;  // for the errors of machine code
   bool bound = false;
 
   const std::string& function() const { return info->signature.function; }
@@ -42,10 +40,8 @@ struct Program::Impl {
           {.label = "cpu_level", .hint = "load it without require_code: the interpreter runs it"});
     } else {
       module.reset();
-      graph = artifact->graph(index);
-      runtime::SymbolTable symbols;
-      binding =
-          std::make_unique<runtime::Binding>(function(), info->signature.argument_specs(), symbols);
+      interpreted = std::make_unique<Interpreted>(function(), artifact->graph(index),
+                                                  info->signature.argument_specs());
     }
     bound = info->weights.empty();
     if (bound && executor != nullptr) executor->bind({});
@@ -73,7 +69,7 @@ struct Program::Impl {
       throw KeyError(fmt::format("{}: its weights are not bound: {}", function(), names),
                      {.label = "weight_missing", .hint = "call bind() first"});
     }
-    if (executor == nullptr) return interpret(arguments);
+    if (interpreted != nullptr) return interpreted->run(arguments);
     try {
       return executor->call(arguments);
     } catch (const Error& error) {
@@ -89,31 +85,6 @@ struct Program::Impl {
     interp::explain_failure(error, *artifact->graph(index), literals, [&](const std::string& name) {
       return externals.at(name).to_literal();
     });
-  }
-
-  std::vector<Array> interpret(std::span<const Array> arguments) const {
-    std::vector<int64_t> symbols;
-    binding->bind(arguments, symbols);
-    runtime::check_writable_apart(function(), info->signature.argument_specs(), arguments);
-    std::vector<Literal> literals;
-    for (const Array& argument : arguments) literals.push_back(argument.to_literal());
-    std::vector<Literal> outputs = interp::run(
-        *graph, literals, [&](const std::string& name) { return externals.at(name).to_literal(); });
-    std::vector<Array> results;
-    for (size_t i = 0; i < graph->results.size(); ++i) results.push_back(copy(outputs[i]));
-    for (size_t i = 0; i < graph->updates.size(); ++i) {
-      const Literal& value = outputs[graph->results.size() + i];
-      Array target = arguments[graph->updates[i].param];
-      if (value.bytes() != 0) std::memmove(target.mutable_data(), value.data(), value.bytes());
-    }
-    return results;
-  }
-
-  // A result may be the memory of an argument or a constant.
-  static Array copy(const Literal& literal) {
-    Array out = Array::empty(literal.dtype(), literal.dims());
-    if (literal.bytes() != 0) std::memcpy(out.mutable_data(), literal.data(), literal.bytes());
-    return out;
   }
 };
 
@@ -178,8 +149,10 @@ void Program::bind(const ExternalArrays& externals, runtime::SetupResults* share
       ordered.push_back(it->second);
     }
     impl_->executor->bind(ordered, shared);
+    impl_->externals = externals;
+  } else {
+    impl_->interpreted->bind(externals);
   }
-  impl_->externals = externals;
   impl_->bound = true;
 }
 

@@ -80,6 +80,18 @@ TEST(SharedMemory, ReadOnlyArgumentsKeepTheirValue) {
   expect_writes(in_place, {1, 1, 1, 1}, {buffer({3}, 0), reads({3}, 1)}, {{2, 2, 2}}, {2, 2, 2, 1});
 }
 
+// The new value of each is the memory of the other.
+TEST(SharedMemory, WrittenArgumentsTradePlaces) {
+  const Function trade = [](const Tensors& x) {
+    const Tensor old = reshape(reshape(x[0], {3, 1}), {3});
+    x[0].store(x[1]);
+    x[1].store(old);
+    return Tensors{x[0] * 1};
+  };
+  expect_writes(trade, {1, 2, 3, 4, 5, 6}, {buffer({3}, 0), buffer({3}, 3)}, {{4, 5, 6}},
+                {4, 5, 6, 1, 2, 3});
+}
+
 TEST(SharedMemory, TwoWrittenArgumentsAreRefused) {
   Floats memory{1, 2, 3, 4};
   const auto program =
