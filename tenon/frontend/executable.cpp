@@ -130,6 +130,7 @@ std::vector<runtime::Array> Executable::call(const CallLeaves& call) const {
 
 void Executable::donate_arguments(const CallLeaves& call,
                                   std::vector<runtime::Array>& arguments) const {
+  if (impl_->donations.empty()) return;
   const program::Signature& signature = staged().signature;
   std::vector<bool> written;
   for (const program::TensorGuard& guard : signature.tensors) written.push_back(guard.writable);
