@@ -75,6 +75,8 @@ struct Row {
 // elements too, the values repeated (whole vectors and the rest are different code).
 void expect_rows(const std::vector<Row>& rows, const Tensors& inputs, double relative = 0);
 
+// `work` raises an error whose kind and text hold each of `parts`.
+void expect_refused(const std::function<void()>& work, const std::vector<std::string>& parts);
 // Every path refuses with an error that holds each of `parts`.
 void expect_refusal_on_every_path(const Function& fn, const Tensors& inputs,
                                   const std::vector<std::string>& parts,

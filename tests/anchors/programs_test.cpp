@@ -10,6 +10,7 @@
 
 #include "paths.h"
 #include "tenon/program/program.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 
@@ -27,20 +28,6 @@ namespace {
 
 using Floats = std::vector<float>;
 
-std::string refused(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", error_kind_name(error.kind()), error.what());
-  }
-  return "ran";
-}
-void expect_refused(const std::function<void()>& work, const std::vector<std::string>& parts) {
-  const std::string text = refused(work);
-  for (const std::string& part : parts) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin: " << text;
-  }
-}
 float first(const Tensor& x) { return x.to_vector<float>().at(0); }
 const TensorLayout kOne(f32, {1});
 
@@ -202,7 +189,7 @@ TEST(Weights, OfASavedProgram) {
 // MAX 25, 26, 31: refused while tracing, by op, dtype and the user's line.
 TEST(Errors, ComeWhileTracing) {
   const auto traced = [](DType dtype, const std::function<Tensor(const Tensor&)>& fn) {
-    return refused([&] { stage(fn)(TensorLayout(dtype, {"n", 4})); });
+    return refusal([&] { stage(fn)(TensorLayout(dtype, {"n", 4})); });
   };
   for (const DType dtype : {i32, u8, bool_}) {
     for (const auto& [op, fn] : std::map<std::string, std::function<Tensor(const Tensor&)>>{

@@ -13,21 +13,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-std::string refused(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", error_kind_name(error.kind()), error.what());
-  }
-  return "ran";
-}
-void expect_refused(const std::function<void()>& work, const std::vector<std::string>& parts) {
-  const std::string text = refused(work);
-  for (const std::string& part : parts) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin: " << text;
-  }
-}
-
 // PyTorch 1.5 and check 7: one program serves the declared range, 0 and 1 included; no threshold of
 // code generation narrows it.
 TEST(NamedSizes, EverySizeOfTheRange) {

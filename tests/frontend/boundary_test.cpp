@@ -5,10 +5,10 @@
 #include <regex>
 #include <type_traits>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/subgraph.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 namespace {

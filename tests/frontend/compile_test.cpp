@@ -6,8 +6,8 @@
 #include <optional>
 #include <thread>
 
-#include "refusal.h"
 #include "tenon/frontend/functions.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 

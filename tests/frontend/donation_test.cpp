@@ -5,9 +5,9 @@
 #include <numeric>
 #include <regex>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
+#include "tests/refusal.h"
 
 namespace donation_test {
 struct Params {

@@ -3,9 +3,9 @@
 
 #include <cstdlib>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 namespace {

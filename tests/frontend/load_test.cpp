@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <unordered_map>
 
-#include "refusal.h"
+#include "tests/refusal.h"
 
 namespace load_test {
 

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/random.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/subgraph.h"
 #include "tenon/program/program.h"
 #include "tenon/runtime/allocator.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 namespace {

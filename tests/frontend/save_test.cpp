@@ -17,6 +17,7 @@
 #include "tenon/ir/text.h"
 #include "tenon/program/inspect.h"
 #include "tenon/program/program.h"
+#include "tests/refusal.h"
 
 namespace save_test {
 
@@ -48,16 +49,6 @@ void write_plain(const std::string& path, std::span<const std::byte> bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
-}
-
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return std::string(error_kind_name(e.kind())) + ": " + e.what();
-  }
-  return "nothing was raised";
 }
 
 auto step_program() {
@@ -121,7 +112,7 @@ TEST(Save, EqualProgramsGiveEqualFiles) {
 TEST(Save, LoadedCallsAreChecked) {
   const Program loaded = Program::load(saved_step());
   const std::vector<Array> turned = {ramp({3, 8}, 1), ramp({4}, 1), ramp({4, 8}, 1)};
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(refusal([&] {
               loaded.execute_raw(turned);
             }).find("ShapeError: step: argument p.w: expected f32[8, 4], got f32[4, 8]"),
             std::string::npos);
@@ -149,7 +140,7 @@ TEST(Save, WithoutFittingCodeTheGraphRuns) {
   expect_close(loaded.execute_raw(arguments)[0],
                Program::load(saved_step()).execute_raw(arguments)[0]);
   if (!arm) {
-    EXPECT_NE(message_of([&] { Program::load(path, {.require_code = true}); }).find("cpu_level"),
+    EXPECT_NE(refusal([&] { Program::load(path, {.require_code = true}); }).find("cpu_level"),
               std::string::npos);
   }
 }
@@ -240,12 +231,12 @@ TEST(SavedFile, EveryFlippedByteIsRefused) {
   for (size_t i = 0; i < file.size(); ++i) {
     const std::byte damaged = file[i] ^ std::byte{static_cast<uint8_t>(1u << (i % 8))};
     ASSERT_EQ(pwrite(fd, &damaged, 1, static_cast<off_t>(i)), 1);
-    const std::string text = message_of([&] { Artifact::open(path); });
+    const std::string text = refusal([&] { Artifact::open(path); });
     ASSERT_TRUE(text.starts_with("FormatError: " + path + ": ")) << "byte " << i << ": " << text;
     ASSERT_EQ(pwrite(fd, &file[i], 1, static_cast<off_t>(i)), 1);
   }
   close(fd);
-  EXPECT_EQ(message_of([&] { Program::load(path); }), "nothing was raised");
+  EXPECT_EQ(refusal([&] { Program::load(path); }), "ran");
 }
 
 TEST(SavedFile, EveryTruncationIsRefused) {
@@ -254,10 +245,10 @@ TEST(SavedFile, EveryTruncationIsRefused) {
   std::vector<std::byte> longer = file;
   longer.push_back(std::byte{0});
   write_plain(path, longer);
-  EXPECT_TRUE(message_of([&] { Artifact::open(path); }).starts_with("FormatError: "));
+  EXPECT_TRUE(refusal([&] { Artifact::open(path); }).starts_with("FormatError: "));
   for (size_t n = file.size(); n-- > 0;) {
     ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(n)), 0);
-    const std::string text = message_of([&] { Artifact::open(path); });
+    const std::string text = refusal([&] { Artifact::open(path); });
     ASSERT_TRUE(text.starts_with("FormatError: " + path + ": ")) << n << ": " << text;
   }
 }
@@ -272,7 +263,7 @@ TEST(SavedFile, DamagedSectionsAreNamed) {
     std::vector<std::byte> damaged = file;
     damaged[section.offset] ^= std::byte{1};
     write_plain(path, damaged);
-    const std::string text = message_of([&] { Artifact::open(path); });
+    const std::string text = refusal([&] { Artifact::open(path); });
     EXPECT_NE(text.find(": section " + section.name + " has digest "), std::string::npos) << text;
     EXPECT_NE(text.find("… (file damaged)"), std::string::npos) << text;
   }

@@ -2,12 +2,12 @@
 
 #include <sstream>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/layer.h"
 #include "tenon/ir/text.h"
 #include "tenon/ops/registry.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 

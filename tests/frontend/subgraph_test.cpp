@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 namespace {

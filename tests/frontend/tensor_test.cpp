@@ -5,9 +5,9 @@
 #include <cmath>
 #include <sstream>
 
-#include "refusal.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/layer.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <thread>
 
-#include "refusal.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/subgraph.h"
+#include "tests/refusal.h"
 
 namespace tenon {
 namespace {

@@ -16,6 +16,7 @@
 #include "tenon/base/error.h"
 #include "tenon/ir/text.h"
 #include "tenon/runtime.h"
+#include "tests/refusal.h"
 
 namespace tenon::program {
 namespace {
@@ -42,16 +43,6 @@ std::vector<float> run(const std::string& path, const LoadOptions& given = {}) {
   auto step = tenon::load(path, options);
   Array y = step(kX, 2.0);
   return {y.as<float>(), y.as<float>() + y.count()};
-}
-
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return std::string(error_kind_name(e.kind())) + ": " + e.what();
-  }
-  return "nothing was raised";
 }
 
 TEST(Artifact, RoundTrip) {
@@ -83,10 +74,10 @@ TEST(Artifact, TwoProgramsShareConstants) {
   EXPECT_LT(read_file(two).size(), read_file(one).size() + 1600 + 2000);
   EXPECT_EQ(run(two, {.program = "prompt"}), expected());
   EXPECT_EQ(run(two, {.program = "decode"}), expected());
-  EXPECT_EQ(message_of([&] { Program::load(two); }),
+  EXPECT_EQ(tenon::refusal([&] { Program::load(two); }),
             "KeyError: " + two +
                 ": which program is not said, it holds prompt, decode [artifact_program]");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(tenon::refusal([&] {
               save_artifact(one, std::vector<ProgramData>{make_step("a"), make_step("a")});
             }),
             "ValueError: save: two programs are named a [artifact_name]");
@@ -97,18 +88,18 @@ TEST(Artifact, Weights) {
   save_artifact(path, std::vector<ProgramData>{make_step()});
   Program step = Program::load(path);
   std::vector<Array> x = {kX};
-  EXPECT_EQ(message_of([&] { step.execute_raw(x); }),
+  EXPECT_EQ(tenon::refusal([&] { step.execute_raw(x); }),
             "KeyError: step: its weights are not bound: layer.w [weight_missing]\n"
             "  hint: call bind() first");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(tenon::refusal([&] {
               step.bind({{"layer.v", kW}});
             }),
             "KeyError: step: missing weights: layer.w [weight_missing]");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(tenon::refusal([&] {
               step.bind({{"layer.w", kX}});
             }),
             "ValueError: step: weight layer.w: expected f32[4], got f32[2, 4] [weight_type]");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(tenon::refusal([&] {
               step.bind({{"layer.w", kW}, {"layr.w", kW}});
             }),
             "KeyError: step: nothing reads the weight layr.w [weight_unused]\n"
@@ -129,9 +120,9 @@ class Damaged {
   const std::string& right() const { return right_; }
   void put(size_t at, char byte) { done(::pwrite(fd_, &byte, 1, static_cast<off_t>(at)) == 1); }
   void cut(size_t size) { done(::ftruncate(fd_, static_cast<off_t>(size)) == 0); }
-  // What opening raises; "nothing was raised" when the file is taken.
+  // What opening raises; "ran" when the file is taken.
   std::string refusal() const {
-    return message_of([&] { Artifact::open(path_); });
+    return tenon::refusal([&] { Artifact::open(path_); });
   }
 
  private:
@@ -154,7 +145,7 @@ TEST(Artifact, EveryFlippedBitIsRefused) {
     ASSERT_EQ(text.substr(0, refused.size()), refused) << "bit " << bit << ": " << text;
     if (bit % 8 == 7) file.put(bit / 8, file.right()[bit / 8]);
   }
-  EXPECT_EQ(file.refusal(), "nothing was raised");
+  EXPECT_EQ(file.refusal(), "ran");
 }
 
 TEST(Artifact, EveryTruncationIsRefused) {
@@ -176,7 +167,7 @@ TEST(Artifact, SaysWhatIsWrong) {
   const std::string right = read_file(path);
   auto refusal = [&](const std::string& bytes) {
     write_file(path, bytes);
-    std::string text = message_of([&] { Artifact::open(path); });
+    std::string text = tenon::refusal([&] { Artifact::open(path); });
     return text.substr(0, 13) + text.substr(13 + path.size());
   };
   EXPECT_EQ(refusal(""), "FormatError: : the file is empty [artifact_truncated]");
@@ -197,7 +188,8 @@ TEST(Artifact, SaysWhatIsWrong) {
   std::string flipped = right;
   flipped[200] = static_cast<char>(flipped[200] ^ 1);
   EXPECT_NE(refusal(flipped).find("section constants has digest"), std::string::npos);
-  EXPECT_EQ(message_of([] { Artifact::open("/nonexistent/x.tenon"); }).substr(0, 8), "IoError:");
+  EXPECT_EQ(tenon::refusal([] { Artifact::open("/nonexistent/x.tenon"); }).substr(0, 8),
+            "IoError:");
 }
 
 // Damage that keeps every digest right: what the checks behind the digests are for.
@@ -224,7 +216,7 @@ TEST(Artifact, WellSignedNonsenseIsRefusedOrHarmless) {
     }
     data.module = std::make_shared<abi::Module>(std::move(module));
     save_artifact(path, std::vector<ProgramData>{data});
-    message_of([&] { run(path); });
+    tenon::refusal([&] { run(path); });
   }
 }
 
@@ -238,7 +230,7 @@ TEST(Artifact, CodeForAnotherCpuGoesToTheInterpreter) {
   save_artifact(path, std::vector<ProgramData>{data});
   EXPECT_EQ(Program::load(path).level(), "interpreter");
   EXPECT_EQ(run(path), expected());
-  EXPECT_EQ(message_of([&] { Program::load(path, {.require_code = true}); }).substr(0, 16),
+  EXPECT_EQ(tenon::refusal([&] { Program::load(path, {.require_code = true}); }).substr(0, 16),
             "UnsupportedError");
 }
 
@@ -311,7 +303,7 @@ TEST(Artifact, RepetitionIsBounded) {
   save_artifact(path, std::vector<ProgramData>{data});
   EXPECT_LT(read_file(path).size(), 200000u);
   EXPECT_EQ(
-      message_of([&] { Artifact::open(path); }),
+      tenon::refusal([&] { Artifact::open(path); }),
       "FormatError: " + path +
           ": manifest: it holds more than its bytes can say (file damaged) [artifact_content]");
 }

@@ -10,6 +10,7 @@
 #include "tenon/base/check_code.h"
 #include "tenon/base/error.h"
 #include "tenon/runtime/plan.h"
+#include "tests/refusal.h"
 
 namespace tenon::runtime {
 namespace {
@@ -19,16 +20,6 @@ using abi::KernelArgs;
 using abi::Module;
 using abi::Slot;
 using abi::SlotId;
-
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return std::string(error_kind_name(e.kind())) + ": " + e.what();
-  }
-  return "nothing was raised";
-}
 
 // Kernels as code generation would make them, over f32.
 void double_it(const KernelArgs* args, int64_t begin, int64_t end) {
@@ -168,17 +159,17 @@ TEST(Executor, NamesAreCompared) {
   Fake f = chain();
   Executor run = executor(f, specs({"x", "p.y"}));
   std::vector<Array> args = {floats({1, 2, 3}), floats({1, 2, 3, 4})};
-  EXPECT_EQ(message_of([&] { run.call(args); }),
+  EXPECT_EQ(refusal([&] { run.call(args); }),
             "ShapeError: step: argument p.y: dim n is 4, but argument x has n = 3 [argument_dim]");
 
   std::vector<ArgumentSpec> ranged = specs({"x", "y"});
   ranged[0].shape = {Dim("n", {2, 8, 2})};
   Executor bounded = executor(f, ranged);
   args = {floats({1}), floats({1})};
-  EXPECT_EQ(message_of([&] { bounded.call(args); }),
+  EXPECT_EQ(refusal([&] { bounded.call(args); }),
             "ShapeError: step: argument x: dim n is 1, outside its range [2, 8] [argument_range]");
   args = {floats({1, 2, 3}), floats({1, 2, 3})};
-  EXPECT_EQ(message_of([&] { bounded.call(args); }),
+  EXPECT_EQ(refusal([&] { bounded.call(args); }),
             "ShapeError: step: argument x: dim n is 3, not a multiple of 2 [argument_range]");
 
   std::vector<ArgumentSpec> square = specs({"x", "y"});
@@ -189,7 +180,7 @@ TEST(Executor, NamesAreCompared) {
   g.module.programs[0].slots[1].dims = {g.dim(Dim("n") * Dim(2))};
   Executor twice = executor(g, square);
   args = {floats({1, 2}), floats({1, 2, 3})};
-  EXPECT_EQ(message_of([&] { twice.call(args); }),
+  EXPECT_EQ(refusal([&] { twice.call(args); }),
             "ShapeError: step: argument y: dim 0 is 3, expected 2*n = 4 for n = 2 [argument_dim]");
   args[1] = floats({1, 2, 3, 4});
   EXPECT_EQ(values(twice.call(args)[0]), (Floats{2, 4}));
@@ -199,12 +190,12 @@ TEST(Executor, NamesAreCompared) {
   Executor told = executor(g, square);
   EXPECT_EQ(values(told.call(args)[0]), (Floats{2, 4}));
   args[1] = floats({1, 2, 3});
-  EXPECT_EQ(message_of([&] { told.call(args); }),
+  EXPECT_EQ(refusal([&] { told.call(args); }),
             "ShapeError: step: argument y: dim 0 is 3, expected 2*n for a whole n [argument_dim]");
 
   square[1].shape = {Dim("n") * Dim("n")};
   EXPECT_EQ(
-      message_of([&] { executor(g, square); }),
+      refusal([&] { executor(g, square); }),
       "ValueError: step: the name n is the size of no argument's dimension, it only stands in "
       "n*n of argument y [argument_symbol]\n"
       "  hint: give one argument a dimension that is the bare name");
@@ -283,13 +274,13 @@ TEST(Executor, WritesThroughAndResolvesOverlap) {
 
   Executor both = executor(f, specs({"x", "c"}, {true, true}));
   args = {c, c};
-  EXPECT_EQ(message_of([&] { both.call(args); }),
+  EXPECT_EQ(refusal([&] { both.call(args); }),
             "ValueError: step: writable arguments x and c share memory [argument_overlap]");
 }
 
 TEST(Executor, RefusesModulesThatWriteWhatTheyMayNot) {
   Fake f = updating();
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               executor(f, specs({"x", "c"}));
             }),
             "ValueError: module: the entry writes a read-only argument [module_check]");
@@ -301,7 +292,7 @@ TEST(Executor, FailedChecksNameTheOperation) {
   Executor run = executor(f, specs({"x"}));
   std::vector<Array> args = {floats({1})};
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(message_of([&] { run.call(args); }),
+    EXPECT_EQ(refusal([&] { run.call(args); }),
               "IndexError: an index is out of range in take of step [index_range]");
   }
   args = {floats({})};
@@ -329,10 +320,10 @@ TEST(Executor, SetupRunsOnce) {
   Executor run = executor(f, arguments);
   std::vector<Array> args = {floats({1, 2})};
   EXPECT_FALSE(run.bound());
-  EXPECT_EQ(message_of([&] { run.call(args); }),
+  EXPECT_EQ(refusal([&] { run.call(args); }),
             "ValueError: step: its externals are not bound [external_missing]");
   std::vector<Array> wrong = {floats({1, 2, 3})};
-  EXPECT_EQ(message_of([&] { run.bind(wrong); }),
+  EXPECT_EQ(refusal([&] { run.bind(wrong); }),
             "ValueError: step: external layer.w: expected f32[2], got f32[3] [external_type]");
   std::vector<Array> weights = {floats({10, 20})};
   run.bind(weights);
@@ -379,7 +370,7 @@ TEST(Executor, WhatSetupComputedIsShared) {
   EXPECT_EQ(values(b.call(args)[0]), (Floats{21, 42}));
   EXPECT_EQ(values(alone.call(args)[0]), (Floats{201, 402}));
   f.module.setup_keys.push_back("one too many");
-  EXPECT_NE(message_of([&] { executor(f, arguments); }).find("another number of keys"),
+  EXPECT_NE(refusal([&] { executor(f, arguments); }).find("another number of keys"),
             std::string::npos);
 }
 
@@ -404,7 +395,7 @@ TEST(Executor, NoImageForThisCpu) {
   Fake f = chain();
   f.module.images.push_back({"riscv64", std::vector<std::byte>(8), {0, 0, 0, 0}});
   EXPECT_FALSE(Executor::fits(f.module));
-  std::string text = message_of([&] {
+  std::string text = refusal([&] {
     Executor(std::make_shared<Module>(f.module), specs({"x", "y"}), nullptr);
   });
   EXPECT_EQ(text.rfind("UnsupportedError: step: has code for riscv64, this CPU (", 0), 0u) << text;
