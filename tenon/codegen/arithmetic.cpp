@@ -103,9 +103,8 @@ llvm::Value* Arithmetic::emit_float(const Inst& inst, llvm::ArrayRef<Value*> arg
     case Op::kFMaxFast:
       return b_.CreateSelect(b_.CreateFCmpOGT(args[0], args[1]), args[0], args[1]);
     case Op::kFma: return fma(args[0], args[1], args[2]);
-    case Op::kMulAdd:
-      if (target_.has_fma) return fma(args[0], args[1], args[2]);
-      return b_.CreateFAdd(b_.CreateFMul(args[0], args[1]), args[2]);
+    case Op::kMulAdd: return multiply_add(args[0], args[1], args[2]);
+    case Op::kDot2: return dot_bf16(args);
     case Op::kFloor:
     case Op::kCeil:
     case Op::kTrunc:
@@ -141,6 +140,7 @@ llvm::Value* Arithmetic::emit_int(const Inst& inst, llvm::ArrayRef<Value*> args)
     case Op::kLShr: return b_.CreateLShr(a, b);
     case Op::kAShr: return b_.CreateAShr(a, b);
     case Op::kUMulHi: return multiply_high(a, b);
+    case Op::kDot4: return dot_bytes(args);
     case Op::kPopCount: return intrinsic(ids::ctpop, a);
     case Op::kClz: return intrinsic(ids::ctlz, a, b_.getFalse());
     default: break;
@@ -211,7 +211,7 @@ llvm::Value* Arithmetic::compare(Pred pred, Value* a, Value* b) {
 llvm::Value* Arithmetic::extremum(bool largest, Value* a, Value* b) {
   llvm::Type* type = a->getType();
   bool whole = type->isVectorTy() && type->getPrimitiveSizeInBits() == 512;
-  if (target_.isa != Isa::kAvx512 || !whole) {
+  if (target_.vector_bits != 512 || !whole) {
     return intrinsic(largest ? ids::maximum : ids::minimum, a, b);
   }
   bool single = type->getScalarType()->isFloatTy();

@@ -51,7 +51,16 @@ class Arithmetic {
   // Calls slot `slot` of the run-time table, a function of doubles, for each lane.
   Value* call_table(int slot, llvm::ArrayRef<Value*> args);
 
+  // dots.cpp
+  Value* by_register(unsigned lanes, llvm::ArrayRef<Value*> args,
+                     const std::function<Value*(llvm::ArrayRef<Value*>)>& emit);
+  unsigned dot_lanes(const Value* value) const;
+  Value* dot_bytes(llvm::ArrayRef<Value*> args);
+  Value* dot_bytes_one_by_one(llvm::ArrayRef<Value*> args);
+  Value* dot_bf16(llvm::ArrayRef<Value*> args);
+
   // rounding.cpp
+  Value* multiply_add(Value* a, Value* b, Value* c);  // one rounding where the target has it
   Value* fma(Value* a, Value* b, Value* c);
   Value* fma_by_double(Value* a, Value* b, Value* c);
   Value* round(kir::Op op, Value* x);

@@ -10,11 +10,16 @@
 
 namespace tenon::codegen {
 
-enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512, kNeon };  // x86-64, -v3, -v4, aarch64
-std::string_view name(Isa isa);          // "baseline", "avx2", "avx512", "neon"
-std::string_view triple_level(Isa isa);  // "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
+// x86-64, -v3, -v4, -v4 with VNNI and BF16 dot products, aarch64.
+enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512, kAvx512Dot, kNeon };
+inline constexpr size_t kIsaCount = 5;
+std::string_view name(Isa isa);  // "baseline", "avx2", "avx512", "avx512dot", "neon"
+// "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "aarch64"
+std::string_view triple_level(Isa isa);
 // The other way. Raises ValueError for an unknown level.
 Isa isa_of_level(std::string_view level);
+// The level with the fewest demands at which the kernel's code is the same as at `isa`.
+Isa plainest(const kir::Kernel& kernel, Isa isa);
 
 // A position-independent image: text and read-only data with all relocations applied between its
 // own sections, nothing undefined. Mapped read-and-execute at any multiple of 64 bytes, its entry

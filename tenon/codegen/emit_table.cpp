@@ -74,7 +74,7 @@ llvm::Value* Emitter::permute_table(const kir::Table& table, Value* index) {
   bool whole = bits * mode_.lanes == target_.vector_bits;
   if (!whole || (bits != 32 && bits != 64) || table.bits.size() > 2 * lanes) return nullptr;
   bool one = table.bits.size() <= lanes;
-  bool is_512 = target_.isa == Isa::kAvx512;
+  bool is_512 = target_.vector_bits == 512;
   if (!is_512 && !(target_.isa == Isa::kAvx2 && bits == 32 && one)) return nullptr;
 
   llvm::Type* real = bits == 32 ? b_.getFloatTy() : b_.getDoubleTy();

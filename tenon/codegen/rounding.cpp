@@ -12,6 +12,11 @@ namespace tenon::codegen {
 using kir::Op;
 namespace ids = llvm::Intrinsic;
 
+llvm::Value* Arithmetic::multiply_add(Value* a, Value* b, Value* c) {
+  if (target_.has_fma) return fma(a, b, c);
+  return b_.CreateFAdd(b_.CreateFMul(a, b), c);
+}
+
 llvm::Value* Arithmetic::fma(Value* a, Value* b, Value* c) {
   if (target_.has_fma) {
     return b_.CreateIntrinsic(ids::fma, {a->getType()}, {a, b, c});

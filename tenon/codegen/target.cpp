@@ -3,6 +3,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
@@ -15,7 +16,7 @@ namespace {
 constexpr const char* kX86Triple = "x86_64-unknown-linux-gnu";
 
 // The tuning is that of a recent core; the instruction set is the level's alone.
-constexpr std::array<Target, 4> kTargets = {{
+constexpr std::array<Target, kIsaCount> kTargets = {{
     {.isa = Isa::kBaseline,
      .vector_bits = 128,
      .vector_regs = 16,
@@ -24,6 +25,7 @@ constexpr std::array<Target, 4> kTargets = {{
      .has_round = false,
      .has_masks = false,
      .has_masks32 = false,
+     .has_dots = false,
      .is_arm = false,
      .triple = kX86Triple,
      .cpu = "x86-64",
@@ -36,6 +38,7 @@ constexpr std::array<Target, 4> kTargets = {{
      .has_round = true,
      .has_masks = false,
      .has_masks32 = true,
+     .has_dots = false,
      .is_arm = false,
      .triple = kX86Triple,
      .cpu = "x86-64-v3",
@@ -48,10 +51,24 @@ constexpr std::array<Target, 4> kTargets = {{
      .has_round = true,
      .has_masks = true,
      .has_masks32 = true,
+     .has_dots = false,
      .is_arm = false,
      .triple = kX86Triple,
      .cpu = "x86-64-v4",
      .features = "-prefer-256-bit"},
+    {.isa = Isa::kAvx512Dot,
+     .vector_bits = 512,
+     .vector_regs = 32,
+     .has_fma = true,
+     .has_f16c = true,
+     .has_round = true,
+     .has_masks = true,
+     .has_masks32 = true,
+     .has_dots = true,
+     .is_arm = false,
+     .triple = kX86Triple,
+     .cpu = "x86-64-v4",
+     .features = "-prefer-256-bit,+avx512vnni,+avx512bf16"},
     {.isa = Isa::kNeon,
      .vector_bits = 128,
      .vector_regs = 32,
@@ -60,11 +77,28 @@ constexpr std::array<Target, 4> kTargets = {{
      .has_round = true,
      .has_masks = false,
      .has_masks32 = false,
+     .has_dots = false,
      .is_arm = true,
      .triple = "aarch64-unknown-linux-gnu",
      .cpu = "generic",
      .features = "-outline-atomics"},
 }};
+
+struct Names {
+  std::string_view brief, level;
+};
+constexpr std::array<Names, kIsaCount> kNames = {{{"baseline", "x86-64"},
+                                                  {"avx2", "x86-64-v3"},
+                                                  {"avx512", "x86-64-v4"},
+                                                  {"avx512dot", "x86-64-v4-dot"},
+                                                  {"neon", "aarch64"}}};
+
+bool has_dots(const kir::Block& block) {
+  return std::any_of(block.insts.begin(), block.insts.end(), [](const kir::Inst* inst) {
+    return inst->op == kir::Op::kDot4 || inst->op == kir::Op::kDot2 ||
+           (inst->loop != nullptr && has_dots(inst->loop->body));
+  });
+}
 
 void initialize_targets() {
   static std::once_flag once;
@@ -101,7 +135,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
 
 struct Shelf {
   std::mutex mutex;
-  std::array<std::vector<std::unique_ptr<llvm::TargetMachine>>, 4> machines;
+  std::array<std::vector<std::unique_ptr<llvm::TargetMachine>>, kIsaCount> machines;
 };
 
 // Never destroyed: threads may still compile while the process ends.
@@ -112,23 +146,21 @@ Shelf& idle_machines() {
 
 }  // namespace
 
-std::string_view name(Isa isa) {
-  constexpr std::array<std::string_view, 4> kNames = {"baseline", "avx2", "avx512", "neon"};
-  return kNames[static_cast<size_t>(isa)];
-}
+std::string_view name(Isa isa) { return kNames[static_cast<size_t>(isa)].brief; }
 
-std::string_view triple_level(Isa isa) {
-  constexpr std::array<std::string_view, 4> kNames = {"x86-64", "x86-64-v3", "x86-64-v4",
-                                                      "aarch64"};
-  return kNames[static_cast<size_t>(isa)];
-}
+std::string_view triple_level(Isa isa) { return kNames[static_cast<size_t>(isa)].level; }
 
 Isa isa_of_level(std::string_view level) {
-  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
-    if (triple_level(isa) == level) return isa;
+  for (size_t i = 0; i < kIsaCount; ++i) {
+    if (kNames[i].level == level) return static_cast<Isa>(i);
   }
   throw ValueError(fmt::format("compile: unknown level '{}'", level),
-                   {.hint = "levels are x86-64, x86-64-v3, x86-64-v4 and aarch64"});
+                   {.hint = "levels are x86-64, x86-64-v3, x86-64-v4, x86-64-v4-dot and aarch64"});
+}
+
+Isa plainest(const kir::Kernel& kernel, Isa isa) {
+  if (isa != Isa::kAvx512Dot) return isa;
+  return has_dots(kernel.body) ? isa : Isa::kAvx512;
 }
 
 const Target& target_of(Isa isa) { return kTargets[static_cast<size_t>(isa)]; }

@@ -18,6 +18,7 @@ struct Target {
   bool has_round;    // floor, ceil, trunc and rint as instructions
   bool has_masks;    // predicated loads and stores of every element size
   bool has_masks32;  // predicated loads and stores of 32- and 64-bit elements
+  bool has_dots;     // dot products of bytes and of bf16 pairs as instructions
   bool is_arm;
   const char* triple;
   const char* cpu;

@@ -30,7 +30,7 @@ std::string key_text(const kir::Kernel& kernel) {
   return text;
 }
 
-Digest kernel_key(const std::string& text, const std::string& level) {
+Digest kernel_key(const std::string& text, std::string_view level) {
   Hasher hasher;
   return hasher.update(kSourceDigest).update("\n").update(level).update("\n").update(text).finish();
 }
@@ -82,13 +82,14 @@ void for_each_parallel(size_t count, const Work& work) {
 // The code of every kernel for one level, each from a cache or compiled.
 std::vector<KernelCodePtr> kernel_code(std::vector<Pending>& kernels, const std::string& level,
                                        bool disk, int* from_cache) {
-  codegen::Options options;
-  options.isa = codegen::isa_of_level(level);
+  const codegen::Isa wanted = codegen::isa_of_level(level);
+  std::vector<codegen::Isa> isas(kernels.size());
   std::vector<Digest> keys(kernels.size());
   std::vector<KernelCodePtr> code(kernels.size());
   std::vector<size_t> missing;
   for (size_t i = 0; i < kernels.size(); ++i) {
-    keys[i] = kernel_key(kernels[i].text, level);
+    isas[i] = codegen::plainest(*kernels[i].kernel, wanted);
+    keys[i] = kernel_key(kernels[i].text, codegen::triple_level(isas[i]));
     code[i] = find_kernel(keys[i], disk);
     if (code[i] == nullptr) missing.push_back(i);
   }
@@ -97,7 +98,7 @@ std::vector<KernelCodePtr> kernel_code(std::vector<Pending>& kernels, const std:
     size_t i = missing[m];
     expand(kernels[i]);
     const kir::Kernel* kernel = kernels[i].kernel;
-    codegen::Image image = codegen::compile({&kernel, 1}, options);
+    codegen::Image image = codegen::compile({&kernel, 1}, {.isa = isas[i]});
     code[i] =
         std::make_shared<const KernelCode>(KernelCode{std::move(image.bytes), image.offsets.at(0)});
     store_kernel(keys[i], code[i], disk);
@@ -119,6 +120,23 @@ abi::Image link(const std::string& level, const std::vector<KernelCodePtr>& code
   return image;
 }
 
+// The levels that these kernels' code differs for, in the order of `levels`.
+std::vector<std::string> needed_levels(const std::vector<kir::Kernel>& kernels,
+                                       const std::vector<std::string>& levels) {
+  std::vector<std::string> needed;
+  for (const std::string& level : levels) {
+    const codegen::Isa isa = codegen::isa_of_level(level);
+    const bool gains = std::any_of(kernels.begin(), kernels.end(), [&](const kir::Kernel& kernel) {
+      return codegen::plainest(kernel, isa) == isa;
+    });
+    std::string kept(gains || kernels.empty()
+                         ? level
+                         : codegen::triple_level(codegen::plainest(kernels.front(), isa)));
+    if (std::find(needed.begin(), needed.end(), kept) == needed.end()) needed.push_back(kept);
+  }
+  return needed;
+}
+
 }  // namespace
 
 Compiled compile(const ir::GraphPtr& graph, const Options& options) {
@@ -137,7 +155,7 @@ Compiled compile(const ir::GraphPtr& graph, const Options& options) {
   auto start = std::chrono::steady_clock::now();
   std::vector<Pending> pending;
   for (kir::Kernel& kernel : lowered.kernels) pending.push_back({&kernel, key_text(kernel)});
-  for (const std::string& level : levels) {
+  for (const std::string& level : needed_levels(lowered.kernels, levels)) {
     if (pending.empty()) break;
     lowered.module.images.push_back(
         link(level, kernel_code(pending, level, options.disk_cache, &result.kernels_from_cache)));

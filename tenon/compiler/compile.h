@@ -12,8 +12,9 @@
 namespace tenon::compiler {
 
 struct Options {
-  // Levels to emit code for: "x86-64", "x86-64-v3", "x86-64-v4", "aarch64". Empty: the best that
-  // this CPU runs, or what TENON_ISA forces.
+  // Levels to emit code for: "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "aarch64". Empty:
+  // the best that this CPU runs, or what TENON_ISA forces. A level whose extras no kernel uses is
+  // replaced by the one it adds to.
   std::vector<std::string> levels;
   passes::Options passes;
   bool disk_cache = true;  // TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon

@@ -190,8 +190,8 @@ Val Builder::binary(Op op, Val a, Val b) {
 
 Val Builder::ternary(Op op, Val a, Val b, Val c) {
   if (op == Op::kSelect) return select(a, b, c);
-  check_same(op, a, b);
-  check_same(op, a, c);
+  if (op != Op::kDot2) check_same(op, a, b);
+  check_same(op, b, c);
   Val args[] = {a, b, c};
   if (Val value = fold(*this, op, a->type, Pred::kEq, 0, args)) return value;
   return emit({.op = op, .type = a->type, .args = {a, b, c}}, 0);

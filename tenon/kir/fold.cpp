@@ -36,7 +36,9 @@ bool keeps_bits(Type type, Bits value) {
 
 Val fold_constants(Builder& b, Op op, Type type, Pred pred, int64_t imm,
                    std::span<const Val> args) {
-  if (is_math(op) || op == Op::kTable || op == Op::kCall || op == Op::kAny) return nullptr;
+  if (is_math(op) || op == Op::kTable || op == Op::kCall || op == Op::kAny || op == Op::kDot2) {
+    return nullptr;
+  }
   for (Val arg : args)
     if (!is_const(arg)) return nullptr;
   Bits in[3] = {};

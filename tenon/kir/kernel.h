@@ -96,6 +96,11 @@ std::string_view name(Type type);
   X(kUMulHi, "umulhi") /* high half of the unsigned product; i32 and i64 */ \
   X(kPopCount, "popcount") \
   X(kClz, "clz") /* leading zeros; the width for 0 */ \
+  /* dot products of small operands held in 32-bit words, the first in the lowest bits */ \
+  X(kDot4, "dot4us")   /* i32, i32 of four u8, i32 of four s8 → i32: a + Σ b·c, wraps */ \
+  X(kDot2, "dot2bf16") /* f32, i32 of two bf16, i32 of two bf16 → f32: a + Σ b·c. Targets \
+                          differ in order and rounding (≤ two roundings more) and may take \
+                          subnormals for 0 */ \
   /* comparison and choice */ \
   X(kCmp, "cmp")       /* T T → i1 by `pred` */ \
   X(kSelect, "select") /* i1 T T → T */ \

@@ -141,6 +141,26 @@ Bits eval_int(Op op, Type type, std::span<const Bits> args) {
   }
 }
 
+Bits dot_bytes(std::span<const Bits> args) {
+  auto sum = static_cast<uint32_t>(args[0]);
+  for (int shift = 0; shift < 32; shift += 8) {
+    auto a = static_cast<uint8_t>(args[1] >> shift);
+    auto b = static_cast<int8_t>(args[2] >> shift);
+    sum += static_cast<uint32_t>(a * b);
+  }
+  return sum;
+}
+
+Bits dot_bf16(std::span<const Bits> args, const ScalarOptions& options) {
+  auto sum = unpack<float>(args[0]);
+  for (int shift = 16; shift >= 0; shift -= 16) {
+    float a = bf16_to_float(static_cast<uint16_t>(args[1] >> shift));
+    float b = bf16_to_float(static_cast<uint16_t>(args[2] >> shift));
+    sum = mul_add(a, b, sum, options.fused);
+  }
+  return pack(sum);
+}
+
 bool compare(Pred pred, Type type, Bits a, Bits b) {
   if (is_float(type)) {
     double x = float_of(type, a), y = float_of(type, b);
@@ -264,6 +284,8 @@ Bits eval_scalar(Op op, Type type, Type operand, Pred pred, int64_t imm, std::sp
     if (imm == 2) return pack(std::pow(a, b));
     throw InternalError(fmt::format("call: no run-time function {}", imm));
   }
+  if (op == Op::kDot4) return dot_bytes(args);
+  if (op == Op::kDot2) return dot_bf16(args, options);
   if (operand == Type::kF32) return eval_float<float>(op, args, options);
   if (operand == Type::kF64) return eval_float<double>(op, args, options);
   if (is_float(operand))

@@ -1,6 +1,6 @@
 // The meaning of pure instructions on one lane, as bit patterns: what the builder folds constants
 // with, what the reference evaluator runs, and what generated code must equal bit for bit (the
-// functions of expand_math and kMulAdd excepted, which have a tolerance).
+// functions of expand_math, kMulAdd and kDot2 excepted, which have a tolerance).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ double float_of(Type type, Bits value);       // exact
 Bits bits_of_const(const Inst& inst);         // of a kConst
 
 struct ScalarOptions {
-  bool fused = true;  // kMulAdd rounds once
+  bool fused = true;  // a product and its sum round once in kMulAdd and kDot2
 };
 
 // Result of pure instruction `op` with result `type`; `operand` is the type of the first operand

@@ -17,6 +17,8 @@ int arity(Op op) {
   switch (op) {
     case Op::kFma:
     case Op::kMulAdd:
+    case Op::kDot4:
+    case Op::kDot2:
     case Op::kSelect: return 3;
     case Op::kNeg:
     case Op::kAbs:
@@ -164,6 +166,7 @@ class Verifier {
           a == Type::kI1 && inst.args[1]->type == inst.type && inst.args[2]->type == inst.type,
           &inst, "takes an i1 and two values of its type");
     if (inst.op == Op::kTable) return table(inst);
+    if (inst.op == Op::kDot4 || inst.op == Op::kDot2) return dot(inst);
     if (inst.op >= Op::kSExt && inst.op <= Op::kBitcast) return conversion(inst, a, inst.type);
     for (Val arg : inst.args)
       require(arg->type == inst.type, &inst, "has arguments of its own type");
@@ -184,6 +187,13 @@ class Verifier {
     require(known && inst.args[0]->type == Type::kI32 &&
                 kernel_.tables[static_cast<size_t>(inst.imm_int)].type == inst.type,
             &inst, "takes an i32 index and has its table's type");
+  }
+
+  void dot(const Inst& inst) {
+    require(inst.type == (inst.op == Op::kDot4 ? Type::kI32 : Type::kF32) &&
+                inst.args[0]->type == inst.type && inst.args[1]->type == Type::kI32 &&
+                inst.args[2]->type == Type::kI32,
+            &inst, "takes a sum of its type and two i32");
   }
 
   void compare(const Inst& inst) {

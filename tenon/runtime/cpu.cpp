@@ -19,8 +19,11 @@ struct LevelName {
   std::string_view level;
   std::string_view brief;
 };
-constexpr std::array<LevelName, 4> kLevels = {
-    {{"x86-64-v4", "avx512"}, {"x86-64-v3", "avx2"}, {"x86-64", "baseline"}, {"aarch64", "neon"}}};
+constexpr std::array<LevelName, 5> kLevels = {{{"x86-64-v4-dot", "avx512dot"},
+                                               {"x86-64-v4", "avx512"},
+                                               {"x86-64-v3", "avx2"},
+                                               {"x86-64", "baseline"},
+                                               {"aarch64", "neon"}}};
 
 #if defined(__x86_64__)
 
@@ -111,6 +114,7 @@ CpuInfo detect() {
 
 std::vector<std::string> all_usable() {
   std::vector<std::string> levels;
+  if (cpu_info().avx512_vnni && cpu_info().avx512_bf16) levels.emplace_back("x86-64-v4-dot");
   if (cpu_info().avx512) levels.emplace_back("x86-64-v4");
   if (cpu_info().avx2) levels.emplace_back("x86-64-v3");
   levels.emplace_back("x86-64");
@@ -155,14 +159,17 @@ std::vector<std::string> usable_levels() {
   for (const LevelName& name : kLevels) {
     if (name.level != forced && name.brief != forced) continue;
     for (const std::string& level : all) {
-      if (level == name.level) return {level};
+      if (level != name.level) continue;
+      // Code that gains nothing from the dot products is compiled for the level below.
+      if (level == "x86-64-v4-dot") return {level, "x86-64-v4"};
+      return {level};
     }
     throw UnsupportedError(fmt::format("TENON_ISA={}: this CPU ({}) does not run {}", forced,
                                        cpu_info().model, name.level),
                            {.label = "cpu_level"});
   }
   throw ValueError(fmt::format("TENON_ISA={}: not a level", forced),
-                   {.label = "cpu_level", .hint = "one of baseline, avx2, avx512"});
+                   {.label = "cpu_level", .hint = "one of baseline, avx2, avx512, avx512dot"});
 }
 
 std::string cpu_level() {

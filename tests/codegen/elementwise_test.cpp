@@ -164,6 +164,31 @@ Case simple(Op op, Type type, int arity) {
   return c;
 }
 
+// Pairs of bf16 of small whole numbers, whose dot products are exact in any order.
+Case dot_of_whole_numbers() {
+  Case c;
+  c.name = "dot2bf16";
+  c.inputs.assign(3, DType::kI32);
+  c.output = DType::kF32;
+  c.body = [](Builder& b, std::span<const Val> x) {
+    auto whole = [&](Val word, int64_t shift) {
+      Val byte = b.convert(Op::kIntTrunc, Type::kI8,
+                           b.binary(Op::kLShr, word, b.constant_int(Type::kI32, shift)));
+      return b.convert(Op::kSToF, Type::kF32, byte);
+    };
+    auto half = [&](Val word, int64_t shift) {
+      Val narrow = b.convert(Op::kFTrunc, Type::kBF16, whole(word, shift));
+      return b.convert(Op::kZExt, Type::kI32, b.convert(Op::kBitcast, Type::kI16, narrow));
+    };
+    auto pair = [&](Val word) {
+      Val high = b.binary(Op::kShl, half(word, 8), b.constant_int(Type::kI32, 16));
+      return b.binary(Op::kOr, high, half(word, 0));
+    };
+    return b.ternary(Op::kDot2, whole(x[0], 0), pair(x[1]), pair(x[2]));
+  };
+  return c;
+}
+
 std::vector<Case> arithmetic_cases() {
   std::vector<Case> cases;
   for (Type type : {Type::kF32, Type::kF64}) {
@@ -189,6 +214,8 @@ std::vector<Case> arithmetic_cases() {
   }
   for (Type type : {Type::kI32, Type::kI64}) cases.push_back(simple(Op::kUMulHi, type, 2));
   for (Op op : {Op::kAnd, Op::kOr, Op::kXor}) cases.push_back(simple(op, Type::kI1, 2));
+  cases.push_back(simple(Op::kDot4, Type::kI32, 3));
+  cases.push_back(dot_of_whole_numbers());
   return cases;
 }
 

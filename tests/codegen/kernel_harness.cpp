@@ -33,6 +33,9 @@ bool cpu_runs(Isa isa) {
     case Isa::kBaseline: return true;
     case Isa::kAvx2: return __builtin_cpu_supports("x86-64-v3");
     case Isa::kAvx512: return __builtin_cpu_supports("x86-64-v4");
+    case Isa::kAvx512Dot:
+      return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni") &&
+             __builtin_cpu_supports("avx512bf16");
     case Isa::kNeon: return false;
   }
 #endif
@@ -93,7 +96,7 @@ const abi::RuntimeTable& runtime_table() {
 std::vector<Isa> runnable_isas() {
   const char* wanted = std::getenv("TENON_TEST_ISA");
   std::vector<Isa> result;
-  for (Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kBaseline, Isa::kNeon}) {
+  for (Isa isa : {Isa::kAvx512Dot, Isa::kAvx512, Isa::kAvx2, Isa::kBaseline, Isa::kNeon}) {
     if (cpu_runs(isa) && (!wanted || name(isa) == wanted)) result.push_back(isa);
   }
   return result;

@@ -212,7 +212,7 @@ TEST(Boundary, Saving) {
             "file or directory");
   EXPECT_EQ(refused([&] { f.save(::testing::TempDir() + "unknown_level.tenon", {"sparc"}); }),
             "ValueError: compile: unknown level 'sparc'\n"
-            "  hint: levels are x86-64, x86-64-v3, x86-64-v4 and aarch64");
+            "  hint: levels are x86-64, x86-64-v3, x86-64-v4, x86-64-v4-dot and aarch64");
 }
 
 // c64 has copies, arithmetic and comparison for equality, by their reference evaluation; everything

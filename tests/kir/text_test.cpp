@@ -43,6 +43,8 @@ constexpr const char* kEverything =
     %23 = fext %17 -> f64
     %24 = call 1 %23, 2.5
     %25 = ftrunc %24 -> f32
+    %26 = dot4us %11, %12, %10 : i32
+    %27 = dot2bf16 %25, %11, %12 : f32
     prefetch x[%2]
     store s[0], %21
     store streaming out[i], %25

@@ -19,6 +19,10 @@ TEST(Cpu, LevelsAreOrderedAndForced) {
   ::setenv("TENON_ISA", "baseline", 1);
   EXPECT_EQ(usable_levels(), std::vector<std::string>{"x86-64"});
   EXPECT_EQ(cpu_level(), "x86-64");
+  if (all.front() == "x86-64-v4-dot") {
+    ::setenv("TENON_ISA", "avx512dot", 1);
+    EXPECT_EQ(usable_levels(), (std::vector<std::string>{"x86-64-v4-dot", "x86-64-v4"}));
+  }
   ::setenv("TENON_ISA", "aarch64", 1);
   EXPECT_THROW(usable_levels(), UnsupportedError);
   EXPECT_EQ(cpu_info().avx2, __builtin_cpu_supports("x86-64-v3") != 0);
@@ -30,7 +34,8 @@ TEST(Cpu, LevelsAreOrderedAndForced) {
     FAIL();
   } catch (const ValueError& e) {
     EXPECT_STREQ(e.what(),
-                 "TENON_ISA=avx3: not a level [cpu_level]\n  hint: one of baseline, avx2, avx512");
+                 "TENON_ISA=avx3: not a level [cpu_level]\n  hint: one of baseline, avx2, avx512, "
+                 "avx512dot");
   }
   ::unsetenv("TENON_ISA");
 }
