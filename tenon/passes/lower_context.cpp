@@ -17,6 +17,11 @@ size_t GroupContext::KeyHash::operator()(const Key& key) const {
   return hash;
 }
 
+std::optional<uint32_t> GroupContext::buffer_of(const ir::Value& value) const {
+  auto it = buffers_.find(value);
+  return it == buffers_.end() ? std::nullopt : std::optional(it->second);
+}
+
 void GroupContext::set_element(const ir::Value& value, ElementFn element) {
   elements_[value] = std::move(element);
   remembered_.clear();

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +29,9 @@ class GroupContext : public ops::LowerContext {
   kir::Val element_if(const ir::Value& value, std::span<const kir::Val> index,
                       kir::Val predicate) override;
   int predicate_depth() override;
+
+  // The buffer of a value in memory.
+  std::optional<uint32_t> buffer_of(const ir::Value& value) const;
 
   // Replaces or adds a stand-in; what was remembered is forgotten.
   void set_element(const ir::Value& value, ElementFn element);

@@ -22,6 +22,7 @@ void lower_product(KernelFrame& frame) {
         frame.store_roots(index, inside);
       },
       std::nullopt,
+      frame.context().buffer_of(body.anchor.node->operands[1]),
   };
   for (size_t i = 0; i < body.roots.size() && !emission.partial_buffer; ++i) {
     if (body.roots[i].dtype() == wanted) emission.partial_buffer = frame.root_buffer(i);

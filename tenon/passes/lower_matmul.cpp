@@ -20,6 +20,10 @@ constexpr int64_t kDepthBlock = 384;
 constexpr int64_t kDepthUnblocked = 640;  // not worth a second block
 constexpr int64_t kDepthFewRows = 16384;  // one tile: panels are read once anyway
 constexpr int64_t kDepthPadding = 16;     // keeps rows of a tile in different cache sets
+// Rows of a panel called into the first cache before their turn: the second cache answers within
+// one tile's 16, memory does not.
+constexpr int64_t kAhead = 16;
+constexpr int64_t kAheadFewRows = 64;
 constexpr int64_t kTilesPerBlock = 28;
 constexpr int64_t kTasksPerThread = 4;
 
@@ -113,6 +117,7 @@ class Gemm {
                        : choose_rows(*rows, most_rows_);
     }
     bool few = rows && *rows <= most_rows_;
+    ahead_ = few ? kAheadFewRows : kAhead;
     block_rows_ = kTilesPerBlock * most_rows_;
     if (rows && *rows > block_rows_) {
       int64_t blocks = (*rows + block_rows_ - 1) / block_rows_;
@@ -237,6 +242,7 @@ class Gemm {
                                   column[static_cast<size_t>(q)], inside[static_cast<size_t>(q)])});
         }
       }
+      if (depth_blocks_ != Dim(1)) prefetch_partials(row, rows, panel, group, j);
       std::vector<Val> sums = multiply(rows, panel, group, j, init);
       auto each = [&](auto&& visit) {
         for (int64_t r = 0; r < rows; ++r) {
@@ -276,6 +282,10 @@ class Gemm {
           for (int64_t q = 0; q < group; ++q) {
             Index index = right_index(b_.add(panel, b_.i64(q)), k, j);
             right.push_back(ops::cast(b_, e_.context.element(p_, index), p_.dtype(), acc_dtype()));
+            if (e_.packed_buffer) {
+              Index ahead = right_index(b_.add(panel, b_.i64(q)), b_.add(k, b_.i64(ahead_)), j);
+              b_.prefetch(*e_.packed_buffer, ops::flatten_index(b_, p_.shape(), ahead));
+            }
           }
           std::vector<Val> next;
           for (int64_t r = 0; r < rows; ++r) {
@@ -310,6 +320,19 @@ class Gemm {
     Val wanted = b_.logical_not(first_block_);
     if (inside != nullptr) wanted = b_.binary(kir::Op::kAnd, wanted, inside);
     return b_.load_if(buffer, index, wanted, zero);
+  }
+
+  // Calls in the partial sums of the panels after these.
+  void prefetch_partials(Val row, int64_t rows, Val panel, int64_t group, Val j) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t q = group; q < 2 * group; ++q) {
+        Val next = b_.add(panel, b_.i64(q));
+        Val column = b_.add(b_.mul(next, b_.i64(kPanelColumns)), j);
+        Val index = nullptr;
+        uint32_t buffer = partial_at(b_.add(row, b_.i64(r)), next, j, column, &index);
+        b_.prefetch(buffer, index);
+      }
+    }
   }
 
   void store_partial(Val row, Val panel, Val j, Val column, Val inside, Val sum) {
@@ -362,7 +385,7 @@ class Gemm {
 
   Shape batch_, row_shape_;
   Dim rows_, depth_, columns_, panels_;
-  int64_t most_rows_ = 0, block_rows_ = 0, depth_block_ = 0, stride_ = 0;
+  int64_t most_rows_ = 0, block_rows_ = 0, depth_block_ = 0, stride_ = 0, ahead_ = 0;
   Dim depth_blocks_, block_panels_;
   uint32_t scratch_ = 0, partial_ = 0;
 

@@ -30,6 +30,9 @@ struct MatmulEmission {
   // A written f32 (f64 for f64 products) buffer of the product's shape that `finish` overwrites
   // last and does not read: partial sums live there between blocks of the common dimension.
   std::optional<uint32_t> partial_buffer;
+  // The buffer of the packed operand when it is in memory: panels are called into the first cache
+  // ahead of their use.
+  std::optional<uint32_t> packed_buffer;
   bool wide = true;  // the target has 32 vector registers
 };
 

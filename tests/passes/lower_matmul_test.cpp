@@ -89,7 +89,7 @@ void run_case(const Case& c, bool wide) {
   context.bind(a, builder.add_buffer("a", c.a_type, false));
   context.bind(packed, builder.add_buffer("packed", c.b_type, false));
   uint32_t out = builder.add_buffer("out", product.dtype(), true);
-  MatmulEmission emission{*product.node, context, nullptr, std::nullopt, wide};
+  MatmulEmission emission{*product.node, context, nullptr, std::nullopt, std::nullopt, wide};
   if (!c.scratch_partial && !is_half(product.dtype())) emission.partial_buffer = out;
   emission.finish = [&](std::span<const Val> index, Val value, Val inside) {
     Val flat = ops::flatten_index(builder, product.shape(), index);
