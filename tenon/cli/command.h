@@ -11,6 +11,7 @@ namespace tenon::cli {
 // (exit 1). Wrong usage is CLI11's to report (exit 2).
 void add_run(CLI::App& app);
 void add_tokenize(CLI::App& app);  // tokenize and detokenize
+void add_quantize(CLI::App& app);
 void add_ir(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_doctor(CLI::App& app);

@@ -25,6 +25,9 @@ constexpr const char* kTasks = R"(tenon: functions over tensors into programs
     tenon tokenize --model-path F.gguf                 JSON strings, one a line, to arrays of ids
     tenon detokenize --model-path F.gguf               arrays of ids to JSON strings
 
+  make smaller
+    tenon quantize IN.gguf OUT.gguf --type Q4_K        weights in another block format
+
   look inside
     tenon inspect FILE                                 an artifact or GGUF file: what it holds
     tenon ir FILE [--after PASS]                       a graph after any pass, kernels after `lower`
@@ -41,6 +44,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   add_run(app);
   add_tokenize(app);
+  add_quantize(app);
   add_inspect(app);
   add_ir(app);
   add_doctor(app);

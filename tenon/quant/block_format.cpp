@@ -71,13 +71,14 @@ void decode(const BlockFormat& format, std::span<const std::byte> in, std::span<
                        static_cast<int64_t>(out.size()) / format.block_elements);
 }
 
-void encode(const BlockFormat& format, std::span<const float> in, std::span<std::byte> out) {
+void encode(const BlockFormat& format, std::span<const float> in, std::span<std::byte> out,
+            int64_t first) {
   check_sizes("encode", format, in.size(), out.size());
   if (format.is_quantized()) {
     auto bad = std::find_if(in.begin(), in.end(), [](float x) { return !std::isfinite(x); });
     if (bad != in.end()) {
       throw ValueError(fmt::format("encode: element {} is {}, which {} cannot hold",
-                                   bad - in.begin(), *bad, format.name),
+                                   first + (bad - in.begin()), *bad, format.name),
                        {.label = "encode_finite"});
     }
   }

@@ -48,7 +48,9 @@ const BlockFormat* find_gguf_type(uint32_t id);
 // Decodes whole blocks. Raises ValueError when `in` is not bytes_of(out.size()) long.
 void decode(const BlockFormat& format, std::span<const std::byte> in, std::span<float> out);
 // Encodes whole blocks. Raises ValueError when `out` is not bytes_of(in.size()) long, or for a
-// block format at the first element that is NaN or infinite, naming its index.
-void encode(const BlockFormat& format, std::span<const float> in, std::span<std::byte> out);
+// block format at the first element that is NaN or infinite, naming its index when `first` is that
+// of in[0].
+void encode(const BlockFormat& format, std::span<const float> in, std::span<std::byte> out,
+            int64_t first = 0);
 
 }  // namespace tenon::quant

@@ -44,7 +44,7 @@ Outcome tenon(const std::string& arguments, const std::string& input = "") {
 std::string model_option() { return " --model-path '" + model_path() + "' "; }
 
 TEST(LlamaCli, EveryCommandHasHelpWithAnExample) {
-  for (const std::string command : {"run", "run llama", "tokenize", "detokenize"}) {
+  for (const std::string command : {"run", "run llama", "tokenize", "detokenize", "quantize"}) {
     SCOPED_TRACE(command);
     const Outcome help = tenon(command + " --help");
     EXPECT_EQ(help.status, 0);
@@ -74,6 +74,25 @@ TEST(LlamaCli, WrongUsageIsStatusTwo) {
     EXPECT_EQ(wrong.out, "");
     EXPECT_NE(wrong.err, "");
   }
+}
+
+// A model in another format still writes; the file says what it holds.
+TEST(LlamaCli, QuantizedByTheCommand) {
+  const std::string path = testing::TempDir() + "quantized.gguf";
+  const Outcome made = tenon("quantize '" + model_path() + "' '" + path + "' --type q8_0");
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(made.err, "");
+  EXPECT_NE(made.out.find(" bits a weight (from 98.4 MB)"), std::string::npos) << made.out;
+  EXPECT_NE(made.out.find("\n    210 tensors Q8_0  from Q4_1\n"), std::string::npos) << made.out;
+  EXPECT_NE(
+      tenon("inspect '" + path + "'").out.find("blk.0.attn_k.weight                     Q8_0"),
+      std::string::npos);
+  const std::string words = " --prompt 'The capital of France is' --no-chat --max-new-tokens 4";
+  const Outcome was = tenon("run llama" + model_option() + words);
+  const Outcome is = tenon("run llama --model-path '" + path + "'" + words);
+  EXPECT_EQ(is.status, 0) << is.err;
+  EXPECT_EQ(is.out, was.out);
+  std::filesystem::remove(path);
 }
 
 TEST(LlamaCli, ARefusalIsStatusOneAndOneParagraph) {
