@@ -7,6 +7,7 @@
 #include "tenon/frontend/layer.h"
 #include "tenon/frontend/layout.h"
 #include "tenon/frontend/nn.h"
+#include "tenon/frontend/quantized.h"
 #include "tenon/frontend/random.h"
 #include "tenon/frontend/subgraph.h"
 #include "tenon/frontend/tensor.h"

@@ -41,6 +41,11 @@ llvm::Value* Emitter::to_memory(Value* value, uint32_t buffer) {
 Emitter::Address Emitter::address_of(const Inst& inst) {
   Address address;
   address.buffer = inst.buffer;
+  address.value = memory_type(inst.buffer);
+  if (inst.op == Op::kLoad && inst.type != kir::type_of(kernel_.buffers[inst.buffer].dtype)) {
+    address.value = arithmetic_.type(inst.type);
+    address.step = kir::bits(inst.type) / 8;
+  }
   kir::Val index = inst.args[0];
   auto is_const = [](kir::Val value) { return value->op == Op::kConst; };
   for (;;) {
@@ -158,8 +163,8 @@ Emitter::Held Emitter::load(const Address& address, const Values* predicate, con
   Held result;
   result.spread = Spread::kVarying;
   auto stride = stride_of(address);
-  if (stride == 1 || stride == -1) {
-    result.parts = load_contiguous(address, stride == -1, predicate, other);
+  if (stride == address.step || stride == -address.step) {
+    result.parts = load_contiguous(address, stride < 0, predicate, other);
   } else {
     result.parts = gather(address, predicate, other);
   }
@@ -168,10 +173,9 @@ Emitter::Held Emitter::load(const Address& address, const Values* predicate, con
 
 Emitter::Held Emitter::load_uniform(const Address& address, const Values* predicate,
                                     const Values* other) {
-  llvm::Type* element = memory_type(address.buffer);
   auto read = [&] {
     Value* loaded =
-        b_.CreateAlignedLoad(element, scalar_pointer(address, 0), alignment(address.buffer));
+        b_.CreateAlignedLoad(address.value, scalar_pointer(address, 0), alignment(address.buffer));
     tag(llvm::cast<llvm::Instruction>(loaded), address.buffer);
     return from_memory(loaded, address.buffer);
   };
@@ -197,13 +201,13 @@ Emitter::Held Emitter::load_uniform(const Address& address, const Values* predic
 
 Emitter::Values Emitter::load_contiguous(const Address& address, bool reversed,
                                          const Values* predicate, const Values* other) {
-  auto* vector =
-      llvm::FixedVectorType::get(memory_type(address.buffer), static_cast<unsigned>(mode_.lanes));
+  auto* vector = llvm::FixedVectorType::get(address.value, static_cast<unsigned>(mode_.lanes));
   llvm::Align align = alignment(address.buffer);
   Values result;
   for (int part = 0; part < mode_.parts; ++part) {
     int64_t first = int64_t{part} * mode_.lanes;
-    Value* pointer = scalar_pointer(address, reversed ? -(first + mode_.lanes - 1) : first);
+    Value* pointer =
+        scalar_pointer(address, (reversed ? -(first + mode_.lanes - 1) : first) * address.step);
     Value* mask = lane_mask(predicate, part, reversed);
     llvm::Instruction* loaded = nullptr;
     if (mask) {
@@ -226,9 +230,12 @@ Emitter::Values Emitter::load_contiguous(const Address& address, bool reversed,
 void Emitter::prefetch_ahead(const Address& address) {
   constexpr int64_t kLine = 64;
   const bool scratch = kernel_.buffers[address.buffer].kind == kir::Buffer::Kind::kScratch;
-  if (mode_.ahead_elements + mode_.ahead_bytes == 0 || scratch || stride_of(address) != 1) return;
+  if (mode_.ahead_elements + mode_.ahead_bytes == 0 || scratch ||
+      stride_of(address) != address.step) {
+    return;
+  }
   const auto size = static_cast<int64_t>(size_of(kernel_.buffers[address.buffer].dtype));
-  const int64_t bytes = size * mode_.lanes * mode_.parts;
+  const int64_t bytes = size * address.step * mode_.lanes * mode_.parts;
   for (int64_t at = 0; at < bytes; at += kLine) {
     const int64_t elements = mode_.ahead_elements + (mode_.ahead_bytes + at) / size;
     Value* pointer = scalar_pointer(address, elements);
@@ -239,8 +246,7 @@ void Emitter::prefetch_ahead(const Address& address) {
 
 Emitter::Values Emitter::gather(const Address& address, const Values* predicate,
                                 const Values* other) {
-  auto* vector =
-      llvm::FixedVectorType::get(memory_type(address.buffer), static_cast<unsigned>(mode_.lanes));
+  auto* vector = llvm::FixedVectorType::get(address.value, static_cast<unsigned>(mode_.lanes));
   Values result;
   for (int part = 0; part < mode_.parts; ++part) {
     llvm::Instruction* loaded = b_.CreateMaskedGather(

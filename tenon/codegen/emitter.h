@@ -77,6 +77,8 @@ class Emitter {
     Held index;          // without its constant part
     int64_t offset = 0;  // the constant part, in elements
     uint32_t buffer = 0;
+    llvm::Type* value = nullptr;  // what is read or written there
+    int64_t step = 1;             // elements from one value to the next
   };
   void emit_load(const kir::Inst& inst);
   void emit_load_if_uniform(const kir::Inst& inst);

@@ -120,8 +120,9 @@ class Surveyor {
     Spread spread = divergence_.of(inst.args[0]);
     if (inst.op == Op::kPrefetch) return;
     if (inst.op == Op::kStore) widen(inst.args[1]->type);
-    if (spread == Spread::kVarying ||
-        (spread != Spread::kUniform && size_of(kernel_.buffers[inst.buffer].dtype) < 4)) {
+    const size_t bytes = inst.op == Op::kLoad ? static_cast<size_t>(kir::bits(inst.type)) / 8
+                                              : size_of(kernel_.buffers[inst.buffer].dtype);
+    if (spread == Spread::kVarying || (spread != Spread::kUniform && bytes < 4)) {
       survey_.narrow_memory = true;
     }
   }

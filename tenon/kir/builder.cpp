@@ -295,21 +295,24 @@ int Builder::load_floor(uint32_t buffer) const {
   return 0;
 }
 
-Val Builder::load_of(uint32_t buffer, std::vector<Val> args) {
-  Proto proto{.op = Op::kLoad,
-              .type = type_of(kernel_.buffers.at(buffer).dtype),
-              .args = std::move(args),
-              .buffer = buffer};
+Val Builder::load_of(uint32_t buffer, std::vector<Val> args, Type type) {
+  Proto proto{.op = Op::kLoad, .type = type, .args = std::move(args), .buffer = buffer};
   if (!kernel_.buffers[buffer].written) return emit(proto, load_floor(buffer));
   for (Val arg : proto.args) depth_of(arg);
   return append(proto, depth());
 }
 
-Val Builder::load(uint32_t buffer, Val index) { return load_of(buffer, {index}); }
+Val Builder::load(uint32_t buffer, Val index) {
+  return load_of(buffer, {index}, type_of(kernel_.buffers.at(buffer).dtype));
+}
+
+Val Builder::load_bytes(uint32_t buffer, Val index, Type type) {
+  return load_of(buffer, {index}, type);
+}
 
 Val Builder::load_if(uint32_t buffer, Val index, Val predicate, Val other) {
   if (predicate->op == Op::kConst) return predicate->imm_int != 0 ? load(buffer, index) : other;
-  return load_of(buffer, {index, predicate, other});
+  return load_of(buffer, {index, predicate, other}, other->type);
 }
 
 void Builder::store(uint32_t buffer, Val index, Val value, bool streaming) {

@@ -84,6 +84,8 @@ class Builder {
   uint32_t add_scratch(std::string name, DType dtype, const Dim& count);
   Val load(uint32_t buffer, Val index);
   Val load_if(uint32_t buffer, Val index, Val predicate, Val other);
+  // A value of `type` that begins at byte `index` of a buffer of bytes.
+  Val load_bytes(uint32_t buffer, Val index, Type type);
   void store(uint32_t buffer, Val index, Val value, bool streaming = false);
   void store_if(uint32_t buffer, Val index, Val value, Val predicate);
   void check(Val condition, int64_t code);
@@ -125,7 +127,7 @@ class Builder {
   int division_floor(Op op, Val divisor) const;
   int load_floor(uint32_t buffer) const;
   int rare_depth() const;  // of the innermost open rare loop, 0 without one
-  Val load_of(uint32_t buffer, std::vector<Val> args);
+  Val load_of(uint32_t buffer, std::vector<Val> args, Type type);
   void effect(const Proto& proto);
   Scope& open(Block* block);
   void close();

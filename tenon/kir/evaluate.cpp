@@ -90,7 +90,8 @@ class Evaluator {
       return;
     }
     Bits value = 0;
-    std::memcpy(&value, element(inst), size_of(kernel_.buffers[inst.buffer].dtype));
+    const size_t size = inst.type == Type::kI1 ? 1 : static_cast<size_t>(bits(inst.type)) / 8;
+    std::memcpy(&value, element(inst), size);
     values_[inst.id] = inst.type == Type::kI1 ? (value != 0) : value;
   }
 

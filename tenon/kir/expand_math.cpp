@@ -79,7 +79,7 @@ class Rewriter {
       case Op::kBegin: return b_.begin();
       case Op::kEnd: return b_.end();
       case Op::kLoad:
-        if (inst.args.size() == 1) return b_.load(inst.buffer, arg(inst, 0));
+        if (inst.args.size() == 1) return b_.load_bytes(inst.buffer, arg(inst, 0), inst.type);
         return b_.load_if(inst.buffer, arg(inst, 0), arg(inst, 1), arg(inst, 2));
       case Op::kCmp: return b_.cmp(inst.pred, arg(inst, 0), arg(inst, 1));
       case Op::kTable: {

@@ -155,7 +155,10 @@ std::string_view name(Type type);
                       at a time */ \
   /* memory and control */ \
   X(kLoad, "load")         /* index [, i1 predicate, T other] → T: buffer[index], or other where \
-                              the predicate is false (memory is then not touched) */ \
+                              the predicate is false (memory is then not touched). From a buffer of \
+                              bytes a load without predicate may have any type of whole bytes: \
+                              it takes bits / 8 bytes from buffer[index] on, little-endian, at any \
+                              alignment */ \
   X(kStore, "store")       /* index, T [, i1 predicate] */ \
   X(kCheck, "check")       /* i1: where false in an active lane, status becomes imm_int (not 0) */ \
   X(kPrefetch, "prefetch") /* index: a hint, never a fault */ \

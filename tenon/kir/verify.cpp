@@ -144,7 +144,8 @@ class Verifier {
     size_t n = inst.args.size();
     require(n >= 1 && inst.args[0]->type == Type::kI64, &inst, "has an i64 index");
     if (inst.op == Op::kLoad) {
-      require(inst.type == type, &inst, "has its buffer's type");
+      const bool bytes = n == 1 && type == Type::kI8 && inst.type >= Type::kI8;
+      require(inst.type == type || bytes, &inst, "has its buffer's type, or reads bytes");
       require(n == 1 || (n == 3 && inst.args[1]->type == Type::kI1 && inst.args[2]->type == type),
               &inst, "takes an index, or an index, an i1 and a value of the buffer's type");
     } else if (inst.op == Op::kStore) {

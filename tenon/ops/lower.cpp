@@ -1,6 +1,7 @@
 #include "tenon/ops/lower.h"
 
 #include "tenon/ops/ops.h"
+#include "tenon/ops/quantized.h"
 
 namespace tenon::ops {
 
@@ -9,6 +10,22 @@ using kir::Op;
 using kir::Pred;
 using kir::Type;
 using kir::Val;
+
+Val LowerContext::bytes(const ir::Value& value, std::span<const Val> index, Type type) {
+  Builder& b = builder();
+  const int width = kir::bits(type);
+  const Type word = width == 8 ? Type::kI8 : width == 16 ? Type::kI16 : Type::kI32;
+  check_internal(width <= 32, "a composed value has at most four bytes");
+  Index at(index.begin(), index.end());
+  Val bits = b.constant_int(word, 0);
+  for (int i = 0; i < width / 8; ++i) {
+    at.back() = b.add(index.back(), b.i64(i));
+    Val byte = element(value, at);
+    if (width > 8) byte = b.convert(Op::kZExt, word, byte);
+    bits = b.binary(Op::kOr, bits, b.binary(Op::kShl, byte, b.constant_int(word, 8 * i)));
+  }
+  return type == word ? bits : b.convert(Op::kBitcast, type, bits);
+}
 
 Index broadcast_index(Builder& b, const Shape& operand, const Shape& result,
                       std::span<const Val> index) {
@@ -101,7 +118,7 @@ Index unflatten_index(Builder& b, const Shape& shape, Val flat) {
 }
 
 bool needs_host(const ir::Node& node) {
-  if (node.op->is(ir::kHost)) return true;
+  if (node.op->is(ir::kHost) || decodes_by_function(node)) return true;
   for (const ir::TensorType& type : node.types) {
     if (is_complex(type.dtype)) return true;
   }

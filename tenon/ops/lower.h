@@ -26,6 +26,9 @@ class LowerContext {
   // any value. Nests: an inner predicate is and-ed with an outer one.
   virtual kir::Val element_if(const ir::Value& value, std::span<const kir::Val> index,
                               kir::Val predicate) = 0;
+  // A value of `type`, little-endian, that begins at the element of `value` (u8) at `index` and
+  // ends in the same row. Composed of elements unless the context loads it at once.
+  virtual kir::Val bytes(const ir::Value& value, std::span<const kir::Val> index, kir::Type type);
   // Depth of the block that defines the open predicate, 0 without one. A loop that reads elements
   // is not placed outside it.
   virtual int predicate_depth() { return 0; }

@@ -39,7 +39,7 @@ extern const ir::OpDef threefry;
 }  // namespace op
 
 // True when the node has no kernel form and programs run it through its reference evaluation: an
-// operand or result is c64, or the op is kHost.
+// operand or result is c64, the op is kHost, or it decodes a registered encoding.
 bool needs_host(const ir::Node& node);
 
 // --- elementwise: unary.def and binary.def ---

@@ -24,5 +24,6 @@ std::vector<const ir::OpDef*> joining_ops();
 std::vector<const ir::OpDef*> indexing_ops();
 std::vector<const ir::OpDef*> scan_ops();
 std::vector<const ir::OpDef*> random_ops();
+std::vector<const ir::OpDef*> quantized_ops();
 
 }  // namespace tenon::ops

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "tenon/ops/ops.h"
+
 namespace tenon::passes {
 namespace {
 
@@ -194,12 +196,8 @@ bool is_memory_leaf(const ir::Node& node) {
 
 bool runs_on_host(const ir::Node& node) {
   if (node.op->is(ir::kStructural) || node.op == &ir::kConstant) return false;
-  if (node.op->is(ir::kHost)) return true;
   if (node.op->lower == nullptr && !node.op->is(ir::kAnchor)) return true;
-  auto complex = [](const ir::TensorType& type) { return is_complex(type.dtype); };
-  if (std::any_of(node.types.begin(), node.types.end(), complex)) return true;
-  return std::any_of(node.operands.begin(), node.operands.end(),
-                     [&](const ir::Value& operand) { return complex(operand.type()); });
+  return ops::needs_host(node);
 }
 
 }  // namespace tenon::passes

@@ -51,6 +51,14 @@ Val GroupContext::element_if(const ir::Value& value, std::span<const Val> index,
   return result;
 }
 
+Val GroupContext::bytes(const ir::Value& value, std::span<const Val> index, kir::Type type) {
+  auto it = buffers_.find(value);
+  if (predicate_ != nullptr || it == buffers_.end() || elements_.count(value) > 0) {
+    return LowerContext::bytes(value, index, type);
+  }
+  return builder_.load_bytes(it->second, ops::flatten_index(builder_, value.shape(), index), type);
+}
+
 int GroupContext::predicate_depth() {
   return predicate_ == nullptr ? 0 : builder_.depth_of(predicate_);
 }

@@ -28,6 +28,7 @@ class GroupContext : public ops::LowerContext {
   kir::Val element(const ir::Value& value, std::span<const kir::Val> index) override;
   kir::Val element_if(const ir::Value& value, std::span<const kir::Val> index,
                       kir::Val predicate) override;
+  kir::Val bytes(const ir::Value& value, std::span<const kir::Val> index, kir::Type type) override;
   int predicate_depth() override;
 
   // The buffer of a value in memory.

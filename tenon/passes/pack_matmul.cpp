@@ -4,7 +4,9 @@
 
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/rewrite.h"
+#include "tenon/ops/ops.h"
 #include "tenon/ops/packed_matmul.h"
+#include "tenon/ops/quantized.h"
 
 namespace tenon::passes {
 namespace {
@@ -63,6 +65,15 @@ bool worth_packing(const ir::Node& node, bool constant) {
   return !known || *known >= least;
 }
 
+// qmatmul as a product over the decoded weights, which are packed where they are constant.
+ir::Value over_decoded(const ir::Node& node, std::span<const ir::Value> operands, bool constant) {
+  const ir::Value decoded = ops::dequantize(node.attrs.s("encoding"), operands[1], node.location);
+  const ir::Value right = ops::transpose(decoded, std::nullopt, node.location);
+  if (!constant) return ops::matmul(operands[0], right, node.location);
+  return ops::matmul_packed(operands[0], ops::matmul_pack(right, node.location),
+                            node.types[0].shape.back(), node.location);
+}
+
 }  // namespace
 
 ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
@@ -72,6 +83,9 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
       graph,
       [=](const ir::Node& node,
           std::span<const ir::Value> operands) -> std::optional<std::vector<ir::Value>> {
+        if (node.op == &ops::op::qmatmul && !node.attrs.b("int8")) {
+          return {{over_decoded(node, operands, analysis->is_constant(node.operands[1]))}};
+        }
         if (node.op != matmul) return std::nullopt;
         if (!worth_packing(node, analysis->is_constant(node.operands[1]))) return std::nullopt;
         ir::Value packed = ops::matmul_pack(operands[1], node.location);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <mutex>
+#include <string>
 
 #include "tenon/quant/rows.h"
 
@@ -19,6 +22,25 @@ bool equal_in_any_case(std::string_view a, std::string_view b) {
   auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [&](char x, char y) { return upper(x) == upper(y); });
+}
+
+template <class Formats>
+const BlockFormat* find_in(const Formats& formats, std::string_view name) {
+  auto it = std::find_if(std::begin(formats), std::end(formats),
+                         [&](const BlockFormat& f) { return equal_in_any_case(f.name, name); });
+  return it == std::end(formats) ? nullptr : &*it;
+}
+
+// Deques: what they hold keeps its place.
+struct Registered {
+  std::mutex mutex;
+  std::deque<BlockFormat> formats;
+  std::deque<std::string> names;
+};
+
+Registered& registered() {
+  static Registered all;
+  return all;
 }
 
 void check_sizes(const char* what, const BlockFormat& format, size_t elements, size_t bytes) {
@@ -47,16 +69,39 @@ int64_t BlockFormat::bytes_of(int64_t elements) const {
   return bytes;
 }
 
+const BlockFormat& register_format(const BlockFormat& format) {
+  auto refuse = [&](const char* why) {
+    throw ValueError(fmt::format("register_format: {} {}", format.name, why),
+                     {.label = "encoding_register"});
+  };
+  if (format.name.empty()) refuse("(empty) is no name");
+  if (format.block_elements < 1 || format.block_bytes < 1) refuse("has blocks without a size");
+  if (format.decode_blocks == nullptr || format.encode_blocks == nullptr) {
+    refuse("lacks one of its two functions");
+  }
+  Registered& all = registered();
+  const std::lock_guard lock(all.mutex);
+  if (find_in(kFormats, format.name) != nullptr || find_in(all.formats, format.name) != nullptr) {
+    refuse("is known already");
+  }
+  BlockFormat& kept = all.formats.emplace_back(format);
+  kept.encoding = Encoding::kRegistered;
+  kept.name = all.names.emplace_back(format.name);
+  return kept;
+}
+
 std::span<const BlockFormat> block_formats() { return kFormats; }
 
 const BlockFormat& block_format(Encoding encoding) {
+  check_internal(encoding != Encoding::kRegistered, "a built-in encoding");
   return kFormats[static_cast<size_t>(encoding)];
 }
 
 const BlockFormat* find_block_format(std::string_view name) {
-  auto it = std::find_if(std::begin(kFormats), std::end(kFormats),
-                         [&](const BlockFormat& f) { return equal_in_any_case(f.name, name); });
-  return it == std::end(kFormats) ? nullptr : it;
+  if (const BlockFormat* format = find_in(kFormats, name)) return format;
+  Registered& all = registered();
+  const std::lock_guard lock(all.mutex);
+  return find_in(all.formats, name);
 }
 
 const BlockFormat* find_gguf_type(uint32_t id) {

@@ -1,5 +1,6 @@
 // Block formats of weights: a row of elements is a sequence of blocks of fixed size in elements and
-// bytes, packed without padding; a block never straddles rows. Layouts are those of GGUF files.
+// bytes, packed without padding; a block never straddles rows. Built-in layouts are those of GGUF
+// files.
 //
 // Decoding is exact: each element is the value that the format defines, with every float operation
 // rounded once. Encoding gives the bytes of the format's reference quantiser without an importance
@@ -17,6 +18,7 @@ enum class Encoding : uint8_t {
 #define BLOCK_FORMAT(name, gguf_type, elements, bytes, suffix) k##name,
 #include "tenon/quant/block_formats.def"
 #undef BLOCK_FORMAT
+  kRegistered,  // a format of the user's: told apart by name
 };
 
 struct BlockFormat {
@@ -37,10 +39,17 @@ struct BlockFormat {
   int64_t bytes_of(int64_t elements) const;
 };
 
-// All formats, in the order of the table.
+// Adds a format for this process under a name of its own: its functions, with blocks of
+// `block_elements` elements in `block_bytes` bytes, may be called from several threads. Encoding
+// and GGUF id are not used. Returns the format as it is kept. Raises ValueError [encoding_register]
+// for an empty name, one that is taken, sizes below 1 or a missing function.
+const BlockFormat& register_format(const BlockFormat& format);
+
+// The built-in formats, in the order of the table.
 std::span<const BlockFormat> block_formats();
+// Raises InternalError for kRegistered.
 const BlockFormat& block_format(Encoding encoding);
-// By name, in any case; null if unknown.
+// By name, in any case; null if neither built in nor registered.
 const BlockFormat* find_block_format(std::string_view name);
 // By the id in a GGUF file; null if unknown or not supported.
 const BlockFormat* find_gguf_type(uint32_t id);

@@ -66,6 +66,39 @@ Val same(Builder&, Val i) { return i; }
 // Element n-1-i of n, the first of the kernel's dims.
 Val backwards(Builder& b, Val i) { return b.sub(b.sub(b.dim(Dim("n")), b.i64(1)), i); }
 
+// Wider values out of bytes: side by side, two bytes apart from their neighbours, all in one place.
+TEST(Memory, ValuesOfBytes) {
+  for (kir::Type type : {kir::Type::kI8, kir::Type::kI16, kir::Type::kI32, kir::Type::kF16,
+                         kir::Type::kBF16, kir::Type::kF32, kir::Type::kI64}) {
+    const int64_t width = kir::bits(type) / 8;
+    for (int64_t stride : {int64_t{0}, width, width + 2}) {
+      Kernel kernel;
+      kernel.name = fmt::format("bytes_{}_{}", kir::name(type), stride);
+      Builder b(kernel);
+      const uint32_t in = b.add_buffer("in", DType::kU8, false);
+      const bool is_float = kir::is_float(type);
+      const DType stored = is_float ? DType::kF32 : DType::kI64;
+      const uint32_t out = b.add_buffer("out", stored, true);
+      b.loop(b.begin(), b.end(), {.parallel = true, .vector = true}, [&](Val i) {
+        Val value = b.load_bytes(in, b.add(b.mul(i, b.i64(stride)), b.i64(1)), type);
+        if (is_float && width < 4) value = b.convert(Op::kFExt, kir::Type::kF32, value);
+        if (!is_float && width < 8) value = b.convert(Op::kSExt, kir::Type::kI64, value);
+        b.store(out, i, value);
+      });
+      std::vector<Call> calls;
+      for (int64_t length : {0, 1, 7, 16, 33, 70}) {
+        Call call;
+        call.end = length;
+        const int64_t read = std::max<int64_t>(length - 1, 0) * stride + width + 1;
+        call.buffers = {ramp(DType::kU8, static_cast<size_t>(read)),
+                        ramp(stored, static_cast<size_t>(length))};
+        calls.push_back(call);
+      }
+      test::expect_like_reference(kernel, calls);
+    }
+  }
+}
+
 TEST(Memory, Contiguous) {
   for (DType dtype : kStored) check_copy(dtype, 1, 1, same, same);
 }
