@@ -26,7 +26,7 @@ PEERS = {
     "mlx": (["mlx[cpu]"], 2),
     "max": (["modular"], 8),
     "torch": (["torch"], 16),  # the registry's wheel brings the CUDA libraries along
-    "llama.cpp": (["llama-cpp-python", "gguf"], 4),  # built from source: minutes
+    "llama.cpp": (["llama-cpp-python"], 4),  # built from source: minutes
 }
 LIMIT_SECONDS = 300
 
@@ -76,6 +76,9 @@ def ask(peer, *row, cache):
 
 def measure(peer, name, shared):
     """One row; the first-call rows see a cache that is empty, or that a process before them filled."""
+    if name == "llm_start":  # once a process; the file is in memory after the first
+        values = [ask(peer, name, cache=shared) for _ in range(4)][1:]
+        return next((v for v in values if "error" in v), min(values, key=lambda v: v.get("min", 0)))
     if name not in ("first_call", "first_call_cached"):
         return ask(peer, name, cache=shared)
     values = []

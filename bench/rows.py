@@ -20,40 +20,53 @@ class Row:
         return self.unit.endswith("/s")
 
 
-def matmul(shape, title):
-    return Row(f"matmul_{shape}", f"f32 matmul {title}", bars=(("best", 1 / 0.85),))
+BEST = (("best", 1.0),)
+
+
+def matmul(shape, title, dtype="f32"):
+    name = f"matmul_{shape}" if dtype == "f32" else f"matmul_{dtype}_{shape}"
+    return Row(name, f"{dtype} matmul {title}", bars=BEST)
+
+
+def norm(name):
+    return Row(name, f"{name} (4096,4096)", bars=(("copy_64", 1.0), ("max", 1.0)))
+
+
+def language(kind, prompt, decode, title=""):
+    """The two rows of one file, held against llama.cpp on the same file."""
+    return [Row(f"llm_{kind}_prompt", f"SmolLM2 {title or kind}, prompt of 128", "tokens/s", (("llama.cpp", prompt),)),
+            Row(f"llm_{kind}_decode", f"SmolLM2 {title or kind}, decode of 64", "tokens/s", (("llama.cpp", decode),))]
 
 
 ROWS = [
-    Row("gelu", "exact GELU (32,1000,4096)",
-        bars=(("copy_524", 1.7), ("mlx", 1 / 25), ("jax", 1 / 2), ("torch", 1 / 2))),
-    Row("gelu_fresh", "exact GELU into fresh memory", 
-        bars=(("copy_524", 3.0), ("copy_524_fresh", 1.3))),
-    Row("softmax", "softmax (4096,4096)", bars=(("copy_64", 1.4),)),
-    Row("layer_norm", "layer_norm (4096,4096)", bars=(("copy_64", 1.4),)),
-    Row("rms_norm", "rms_norm (4096,4096)", bars=(("copy_64", 1.4),)),
+    Row("gelu", "exact GELU (32,1000,4096)", bars=(("copy_524", 1.3), ("max", 1 / 1.1))),
+    Row("gelu_fresh", "exact GELU into fresh memory", bars=(("copy_524_fresh", 1.0),)),
+    norm("softmax"), norm("layer_norm"), norm("rms_norm"),
     Row("chain20", "20 elementwise ops (1024,1024)", bars=(("best", 1 / 2),)),
     matmul("2048x2048x2048", "2048³"),
     matmul("128x576x1536", "128×576×1536"),
     matmul("8x4096x4096", "8×4096×4096"),
     matmul("1x4096x4096", "1×4096×4096"),
     matmul("64x64x64", "64³"),
-    Row("sum_axis0", "sum over axis 0 (4096,4096)"),
-    Row("sum_axis1", "sum over axis 1 (4096,4096)"),
-    Row("var_all", "variance of all (4096,4096)"),
-    Row("transpose_add", "x.T + y (4096,4096)"),
-    Row("cumsum", "cumsum (4096,4096)"),
-    Row("sort", "sort of 2^20"),
-    Row("attention", "attention (1,16,1024,64)"),
-    Row("attention_causal", "causal attention (1,16,1024,64)"),
-    Row("first_call", "first call of GELU, no cache", bars=(("", 30.0),)),
-    Row("first_call_cached", "first call of GELU, cached on disk", bars=(("", 3.0),)),
-    Row("call", "call on 16 elements", "us", bars=(("", 1.0),)),
-    Row("artifact", "artifact: exec to first result", bars=(("", 5.0),)),
+    Row("sum_axis0", "sum over axis 0 (4096,4096)", bars=BEST),
+    Row("sum_axis1", "sum over axis 1 (4096,4096)", bars=BEST),
+    Row("var_all", "variance of all (4096,4096)", bars=BEST),
+    Row("transpose_add", "x.T + y (4096,4096)", bars=(("best", 1 / 2),)),
+    Row("cumsum", "cumsum (4096,4096)", bars=(("best", 1 / 2),)),
+    Row("sort", "sort of 2^20", bars=(("numpy", 1.0),)),
+    Row("attention", "attention (1,16,1024,64)", bars=(("torch", 1 / 1.2),)),
+    Row("attention_causal", "causal attention (1,16,1024,64)", bars=(("torch", 1 / 1.2),)),
+    Row("attention_decode", "attention of one row to 4096 cached", bars=(("torch", 1 / 1.2),)),
+    Row("first_call", "first call of GELU, no cache", bars=(("", 15.0),)),
+    Row("first_call_cached", "first call of GELU, cached on disk", bars=(("", 1.0),)),
+    Row("call", "call on 16 elements", "us", bars=(("", 0.5),)),
+    Row("artifact", "artifact: exec to first result", bars=(("", 3.0),)),
     Row("compile_decode", "compile of SmolLM2's decode program", bars=(("", 1500.0),)),
     Row("compile_decode_60", "the same with 60 layers for 30", bars=(("compile_decode", 1.1),)),
-    Row("llm_prompt", "SmolLM2 f32, prompt of 128", "tokens/s", bars=(("llama.cpp", 0.75),)),
-    Row("llm_decode", "SmolLM2 f32, decode of 64", "tokens/s", bars=(("llama.cpp", 0.95),)),
+    *language("F32", 1.0, 1.0, "f32"),
+    *language("Q4_1", 2.5, 1.5),
+    *(row for kind in ("Q4_0", "Q4_K", "Q6_K", "Q8_0") for row in language(kind, 1.5, 1.2)),
+    Row("llm_start", "SmolLM2 Q4_1, file to first token", bars=(("llama.cpp", 0.5),)),
 ]
 
 BY_NAME = {row.name: row for row in ROWS}

@@ -1,4 +1,4 @@
-"""llama.cpp's rows, on the demo model's weights written out as f32."""
+"""llama.cpp's rows, on the files that `./dev bench` makes of the demo model."""
 import os
 import time
 
@@ -6,42 +6,18 @@ import llama_cpp
 import numpy as np
 from measure import summary
 
-MODEL = os.environ["PEER_MODELS"] + "/SmolLM2-135M-Instruct.Q4_1.gguf"
-MODEL_F32 = os.environ["PEER_MODELS"] + "/SmolLM2-135M-Instruct.F32.gguf"
-PROMPT, STEPS = 128, 64
+KINDS = ("F32", "Q4_1", "Q4_0", "Q4_K", "Q6_K", "Q8_0")
+PROMPT, STEPS, FIRST = 128, 64, 16
 
 
 def version():
     return f"llama-cpp-python {llama_cpp.__version__}"
 
 
-def write_f32():
-    """The same model with every tensor dequantised, once."""
-    if os.path.exists(MODEL_F32):
-        return
-    import gguf
-    reader = gguf.GGUFReader(MODEL)
-    arch = reader.get_field("general.architecture").contents()
-    writer = gguf.GGUFWriter(MODEL_F32 + ".part", arch)
-    for field in reader.fields.values():
-        if field.name.startswith("GGUF.") or field.name in ("general.architecture", "general.file_type"):
-            continue
-        kind = field.types[0]
-        writer.add_key_value(field.name, field.contents(), kind, field.types[-1] if len(field.types) > 1 else None)
-    for tensor in reader.tensors:
-        data = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
-        writer.add_tensor(tensor.name, np.ascontiguousarray(data, dtype=np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    os.rename(MODEL_F32 + ".part", MODEL_F32)
-
-
-def open_model():
-    write_f32()
+def open_model(kind):
     threads = int(os.environ["PEER_THREADS"])
-    return llama_cpp.Llama(MODEL_F32, n_ctx=512, n_batch=512, n_threads=threads, n_threads_batch=threads,
+    path = f"{os.environ['PEER_MODELS']}/SmolLM2-135M-Instruct.{kind}.gguf"
+    return llama_cpp.Llama(path, n_ctx=512, n_batch=512, n_threads=threads, n_threads_batch=threads,
                            verbose=False)
 
 
@@ -56,8 +32,8 @@ def rates(count, run, repeats=5):
     return values | {"min": count / min(times)}
 
 
-def prompt():
-    model = open_model()
+def prompt(kind):
+    model = open_model(kind)
     ids = prompt_ids(model)
 
     def run():
@@ -68,9 +44,9 @@ def prompt():
     return rates(PROMPT, run)
 
 
-def decode():
+def decode(kind):
     """The greedy loop over llama.cpp's C functions, without the binding's sampler."""
-    model = open_model()
+    model = open_model(kind)
     ids = prompt_ids(model)
     context, vocabulary = model._ctx.ctx, model.n_vocab()
 
@@ -92,4 +68,13 @@ def decode():
     return rates(STEPS, run, repeats=5)
 
 
-ROWS = {"llm_prompt": prompt, "llm_decode": decode}
+def start():
+    """From the file to the first token: once a process."""
+    begin = time.perf_counter()
+    model = open_model("Q4_1")
+    model.eval(list(range(1000, 1000 + 37 * FIRST, 37)))
+    return {"min": (value := (time.perf_counter() - begin) * 1e3), "median": value}
+
+
+ROWS = {f"llm_{kind}_{name}": (lambda kind=kind, row=row: row(kind))
+        for kind in KINDS for name, row in (("prompt", prompt), ("decode", decode))} | {"llm_start": start}

@@ -2,7 +2,7 @@
 import os
 
 import torch
-from measure import CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, per_call
+from measure import CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, ROW, SQUARE, first_call, normal, per_call
 
 torch.set_num_threads(int(os.environ["PEER_THREADS"]))
 torch.set_grad_enabled(False)
@@ -55,6 +55,7 @@ ROWS = {
     "sort": eager(lambda x: x.sort().values, (1 << 20,)),
     "attention": eager(attention(False), HEADS, HEADS, HEADS),
     "attention_causal": eager(attention(True), HEADS, HEADS, HEADS),
+    "attention_decode": eager(attention(False), ROW, CACHED, CACHED),
     "first_call": lambda: first_call(compiled(gelu, (1024,))()),
     "first_call_cached": lambda: first_call(compiled(gelu, (1024,))()),
     "call": lambda: per_call(compiled(gelu, (16,))()),

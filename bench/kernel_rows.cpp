@@ -1,0 +1,61 @@
+// Elementwise functions, norms, reductions, movement.
+#include "harness.h"
+
+namespace tenon::bench {
+namespace {
+
+const tn::Shape kSquare = {4096, 4096};
+
+Json gelu_fresh() {
+  // The second call keeps the first result, so its memory is new.
+  auto fast = tn::compile(gelu);
+  const tn::Tensor x = normal({32, 1000, 4096});
+  fast(normal({16})).array();
+  std::vector<tn::Tensor> kept;
+  std::vector<double> times;
+  for (int i = 0; i < 4; ++i) {
+    const auto start = Clock::now();
+    kept.push_back(fast(x));
+    kept.back().array();
+    times.push_back(ms_since(start));
+  }
+  times.erase(times.begin());
+  return row("gelu_fresh", "ms", times);
+}
+
+tn::Tensor chain20(const tn::Tensor& in) {
+  tn::Tensor x = in;
+  for (int i = 0; i < 5; ++i) x = tn::sin(tn::exp(tn::tanh(x))) * 0.5f;
+  return x;
+}
+
+// A row of one function of (4096, 4096).
+template <class F>
+void add_on_square(Rows& rows, const std::string& name, F fn) {
+  add_row(rows, name, [=] { return unary(name, kSquare, fn); });
+}
+
+}  // namespace
+
+void add_kernel_rows(Rows& rows) {
+  add_row(rows, "gelu", [] { return unary("gelu", {32, 1000, 4096}, gelu); });
+  add_row(rows, "gelu_fresh", gelu_fresh);
+  add_on_square(rows, "softmax", [](const tn::Tensor& x) { return tn::softmax(x); });
+  add_on_square(rows, "layer_norm", [](const tn::Tensor& x) {
+    return tn::layer_norm(x, tn::ones({4096}), tn::zeros({4096}));
+  });
+  add_on_square(rows, "rms_norm",
+                [](const tn::Tensor& x) { return tn::rms_norm(x, tn::ones({4096})); });
+  add_row(rows, "chain20", [] { return unary("chain20", {1024, 1024}, chain20); });
+  add_on_square(rows, "sum_axis0", [](const tn::Tensor& x) { return tn::sum(x, 0); });
+  add_on_square(rows, "sum_axis1", [](const tn::Tensor& x) { return tn::sum(x, 1); });
+  add_on_square(rows, "var_all", [](const tn::Tensor& x) { return tn::var(x); });
+  add_row(rows, "transpose_add", [] {
+    const tn::Tensor y = normal(kSquare, 3);
+    return unary("transpose_add", kSquare,
+                 [y](const tn::Tensor& x) { return tn::transpose(x) + y; });
+  });
+  add_on_square(rows, "cumsum", [](const tn::Tensor& x) { return tn::cumsum(x, 1); });
+}
+
+}  // namespace tenon::bench
