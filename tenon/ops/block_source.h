@@ -47,6 +47,7 @@ class BlockSource {
     Real operator-() const { return {b, b->unary(kir::Op::kNeg, v)}; }
   };
 
+  kir::Val load(kir::Type type, kir::Val at) const { return load_(type, at); }
   Index index(kir::Val v) const { return {&b_, v}; }
   Index at(int64_t offset) const { return {&b_, b_.i64(offset)}; }
   Word byte(Index at) const {

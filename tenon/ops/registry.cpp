@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "tenon/ops/packed_matmul.h"
+#include "tenon/ops/packed_qmatmul.h"
 
 namespace tenon::ops {
 
@@ -14,7 +14,9 @@ void register_all() {
                         indexing_ops, scan_ops, random_ops, quantized_ops}) {
       for (const ir::OpDef* op : family()) ir::register_op(op);
     }
-    for (const ir::OpDef* op : {&kMatmulPack, &kMatmulPacked}) ir::register_op(op);
+    for (const ir::OpDef* op : {&kMatmulPack, &kMatmulPacked, &kQmatmulCodes, &kQmatmulScales,
+                                &kQmatmulExact, &kQmatmulInt8})
+      ir::register_op(op);
   });
 }
 

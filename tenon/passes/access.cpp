@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tenon/ops/ops.h"
+#include "tenon/ops/packed_qmatmul.h"
 
 namespace tenon::passes {
 namespace {
@@ -138,7 +139,7 @@ OperandAccess operand_access(const ir::Node& node, uint32_t result, size_t opera
   }
   if (is_unit_reshape(node)) return {unit_reshape_axes(own, shape)};
   if (named(node, "matmul")) return {matmul_axes(node, operand), false};
-  if (named(node, "matmul_packed")) return {packed_axes(node, operand), false};
+  if (is_packed_product(node)) return {packed_axes(node, operand), false};
   return {std::vector<AxisSource>(own.size()), one_of(kInjective, node.op->name)};
 }
 
@@ -148,7 +149,7 @@ Shape own_loops(const ir::Node& node) {
     for (int axis : reduced_axes(node)) {
       loops.push_back(node.operands[0].shape()[static_cast<size_t>(axis)]);
     }
-  } else if (named(node, "matmul") || named(node, "matmul_packed")) {
+  } else if (named(node, "matmul") || is_packed_product(node)) {
     loops.push_back(node.operands[0].shape().back());
   }
   return loops;
@@ -163,6 +164,16 @@ bool reduces_contiguous(const ir::Node& node) {
     if (shape[static_cast<size_t>(i)] != Dim(1)) return false;
   }
   return false;
+}
+
+bool is_packed_product(const ir::Node& node) {
+  return node.op == &ops::kMatmulPacked || node.op == &ops::kQmatmulExact ||
+         node.op == &ops::kQmatmulInt8;
+}
+
+bool is_packing(const ir::Node& node) {
+  return node.op == &ops::kMatmulPack || node.op == &ops::kQmatmulCodes ||
+         node.op == &ops::kQmatmulScales;
 }
 
 bool is_unit_reshape(const ir::Node& node) {

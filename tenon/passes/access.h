@@ -38,6 +38,10 @@ bool reduces_contiguous(const ir::Node& node);
 // The axes of a reduction, non-negative and sorted.
 std::vector<int> reduced_axes(const ir::Node& node);
 
+// A product whose right operand was packed, and what packs it.
+bool is_packed_product(const ir::Node& node);
+bool is_packing(const ir::Node& node);
+
 // A reshape that only adds or drops dimensions of 1.
 bool is_unit_reshape(const ir::Node& node);
 // Scalar operations of one element of `node` alone: 0 for movement, 1 for plain arithmetic, about

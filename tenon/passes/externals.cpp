@@ -10,6 +10,7 @@
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/rewrite.h"
 #include "tenon/ir/text.h"
+#include "tenon/passes/access.h"
 
 namespace tenon::passes {
 namespace {
@@ -78,7 +79,7 @@ class ExternalAnalysis {
   bool worth_keeping(const ir::Node& node) const {
     const int64_t own = bytes(node);
     const int64_t below = external_bytes_.at(&node);
-    return own <= kSmallBytes || own <= below + below / 4 || node.op->name == "matmul_pack";
+    return own <= kSmallBytes || own <= below + below / 4 || is_packing(node);
   }
 
   void want(const Value& value, std::unordered_set<Value, ir::ValueHash>& wanted) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "tenon/ir/op_def.h"
+#include "tenon/ops/packed_qmatmul.h"
 #include "tenon/passes/access.h"
 #include "tenon/passes/fusion_notes.h"
 #include "tenon/passes/group_graph.h"
@@ -26,14 +27,14 @@ constexpr int64_t kLargeRow = 65536;  // elements
 
 bool pulls(const ir::Node& node) {
   if (node.op->is(ir::kStructural) || runs_on_host(node)) return false;
-  return node.op->lower != nullptr && node.op->name != "slice_update" &&
-         node.op->name != "matmul_packed" && node.op->name != "cumsum";
+  return node.op->lower != nullptr && node.op->name != "slice_update" && !is_packed_product(node) &&
+         node.op->name != "cumsum";
 }
 
 Kind kind_of(const ir::Node& node) {
   if (node.op == &ir::kCall) return Kind::kCall;
   if (runs_on_host(node)) return Kind::kHost;
-  if (node.op->name == "matmul_packed") return Kind::kMatmul;
+  if (is_packed_product(node)) return Kind::kMatmul;
   if (node.op->name == "cumsum") return Kind::kScan;
   if (node.op->name == "slice_update") return Kind::kSliceUpdate;
   return Kind::kLoops;
@@ -166,7 +167,7 @@ class Fuser {
     for (size_t i = 0; i < node->operands.size(); ++i) {
       const ir::Value& operand = node->operands[i];
       const bool pulled = (kind == Kind::kScan) || (kind == Kind::kSliceUpdate && i >= 1) ||
-                          (kind == Kind::kMatmul && i == 0 && is_cast_of_memory(operand));
+                          (node->op == &ops::kMatmulPacked && i == 0 && is_cast_of_memory(operand));
       if (!pulled) {
         uses_.ask_memory(operand, group);
         continue;

@@ -1,9 +1,11 @@
 #include "tenon/passes/lower_group.h"
 
 #include "tenon/base/error.h"
+#include "tenon/ops/packed_qmatmul.h"
 #include "tenon/passes/kernel_frame.h"
 #include "tenon/passes/lower_loops.h"
 #include "tenon/passes/lower_matmul.h"
+#include "tenon/passes/lower_qmatmul.h"
 #include "tenon/passes/lower_scan.h"
 #include "tenon/passes/lower_slice_update.h"
 
@@ -13,8 +15,10 @@ namespace {
 void lower_product(KernelFrame& frame) {
   const GroupBody& body = frame.body();
   const DType wanted = body.anchor.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  const ir::Node& product = *body.anchor.node;
+  const bool dense = product.op == &ops::kMatmulPacked;
   MatmulEmission emission{
-      *body.anchor.node,
+      product,
       frame.context(),
       [&](std::span<const kir::Val> index, kir::Val value, kir::Val inside) {
         frame.context().set_element(body.anchor,
@@ -22,12 +26,12 @@ void lower_product(KernelFrame& frame) {
         frame.store_roots(index, inside);
       },
       std::nullopt,
-      frame.context().buffer_of(body.anchor.node->operands[1]),
+      frame.context().buffer_of(product.operands[product.op == &ops::kQmatmulInt8 ? 3 : 1]),
   };
   for (size_t i = 0; i < body.roots.size() && !emission.partial_buffer; ++i) {
     if (body.roots[i].dtype() == wanted) emission.partial_buffer = frame.root_buffer(i);
   }
-  emit_matmul(emission);
+  return dense ? emit_matmul(emission) : emit_quantized_matmul(emission);
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/rewrite.h"
 #include "tenon/ops/ops.h"
-#include "tenon/ops/packed_matmul.h"
+#include "tenon/ops/packed_qmatmul.h"
 #include "tenon/ops/quantized.h"
+#include "tenon/quant/codes.h"
 
 namespace tenon::passes {
 namespace {
@@ -65,9 +66,15 @@ bool worth_packing(const ir::Node& node, bool constant) {
   return !known || *known >= least;
 }
 
-// qmatmul as a product over the decoded weights, which are packed where they are constant.
-ir::Value over_decoded(const ir::Node& node, std::span<const ir::Value> operands, bool constant) {
-  const ir::Value decoded = ops::dequantize(node.attrs.s("encoding"), operands[1], node.location);
+// qmatmul over packed codes; without codes, over the decoded weights, which are packed where they
+// are constant.
+ir::Value without_blocks(const ir::Node& node, std::span<const ir::Value> operands, bool constant) {
+  const std::string& encoding = node.attrs.s("encoding");
+  if (quant::code_layout(ops::format_of(node).encoding) != nullptr) {
+    return ops::packed_qmatmul(encoding, operands[0], operands[1], node.attrs.b("int8"),
+                               node.location);
+  }
+  const ir::Value decoded = ops::dequantize(encoding, operands[1], node.location);
   const ir::Value right = ops::transpose(decoded, std::nullopt, node.location);
   if (!constant) return ops::matmul(operands[0], right, node.location);
   return ops::matmul_packed(operands[0], ops::matmul_pack(right, node.location),
@@ -83,8 +90,8 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
       graph,
       [=](const ir::Node& node,
           std::span<const ir::Value> operands) -> std::optional<std::vector<ir::Value>> {
-        if (node.op == &ops::op::qmatmul && !node.attrs.b("int8")) {
-          return {{over_decoded(node, operands, analysis->is_constant(node.operands[1]))}};
+        if (node.op == &ops::op::qmatmul) {
+          return {{without_blocks(node, operands, analysis->is_constant(node.operands[1]))}};
         }
         if (node.op != matmul) return std::nullopt;
         if (!worth_packing(node, analysis->is_constant(node.operands[1]))) return std::nullopt;

@@ -5,6 +5,8 @@
 //   external data alone), or that has enough rows to pay for packing (two when that operand is a
 //   transposed one, else sixteen), becomes matmul_packed(a, matmul_pack(b)); the others stay and
 //   are lowered by their element form.
+//   Every `qmatmul` becomes a product over packed codes (ops/packed_qmatmul.h), or, for encodings
+//   without integer codes, over the decoded weights.
 // Stands before lift_externals, so that packed external data is what bodies take as parameters and
 //   the packing runs once, when data is bound.
 #pragma once

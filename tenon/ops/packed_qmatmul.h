@@ -1,0 +1,34 @@
+// Products with block-quantised weights as kernels see them: what `qmatmul` becomes before lowering
+// for formats with integer codes (quant/codes.h). Codes, scales and offsets are laid out in panels
+// of 32 output columns and blocks of 32 elements of k, once, when weights are bound; they take as
+// much room as the file's blocks (formats of 5 and 6 bits: one byte an element).
+#pragma once
+
+#include <string>
+
+#include "tenon/ops/packed_matmul.h"
+
+namespace tenon::ops {
+
+// Elements of k in a block of panels, and of activations that share a step.
+inline constexpr int64_t kQuantBlock = 32;
+
+// qmatmul_codes(w u8[n, bytes]) {encoding} → u32[ceil(n / 32), k / 32, words, 32]: the codes of
+// column 32p + j, one word each. With 4-bit codes there are 4 words, whose byte i holds the codes
+// of elements 4w + i (low nibble) and 16 + 4w + i of the block; else 8 words of bytes, 4w + i.
+// Columns past n repeat the last one.
+extern const ir::OpDef kQmatmulCodes;
+// qmatmul_scales(w) {encoding} → [ceil(n / 32), k / 32, rows, 32], f16 where that is exact, else
+// f32: the scales of the block's groups, then their offsets where the format has them.
+extern const ir::OpDef kQmatmulScales;
+// qmatmul_exact(x f32[…, k], codes, scales) {encoding, n} → f32[…, n].
+extern const ir::OpDef kQmatmulExact;
+// qmatmul_int8(x i8[…, k], steps f32[…, k / 32], sums f32[…, k / group], codes, scales)
+// {encoding, n} → f32[…, n] for activations x · step, with the sums of x over the format's groups.
+extern const ir::OpDef kQmatmulInt8;
+
+// qmatmul's meaning from these. `encoding` is one with codes.
+ir::Value packed_qmatmul(const std::string& encoding, const ir::Value& x, const ir::Value& w,
+                         bool int8, ir::LocationPtr location = nullptr);
+
+}  // namespace tenon::ops
