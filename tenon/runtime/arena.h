@@ -16,7 +16,9 @@ struct Interval {
 };
 
 // Gives every interval its offset so that intervals alive at one step do not overlap; returns the
-// size of the arena. First fit, in two orders (by size, by time); the smaller arena wins.
+// size of the arena. First fit, in order of time and of size; where neither comes within 5 % of the
+// most bytes alive at one step, a bounded search over orders (first fit in some order is an exact
+// plan). About a millisecond at most.
 // Raises ValueError when the sum of sizes passes 2^62.
 size_t place(std::vector<Interval>& intervals);
 

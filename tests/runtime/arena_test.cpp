@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "tenon/base/error.h"
@@ -66,6 +68,55 @@ TEST(Arena, RandomIntervals) {
     }
     EXPECT_LE(size, peak + peak / 2);
   }
+}
+
+// First fit in some order is an exact plan; with few intervals all orders can be tried.
+size_t exact(const std::vector<Interval>& intervals) {
+  std::vector<size_t> order(intervals.size());
+  std::iota(order.begin(), order.end(), 0);
+  size_t best = SIZE_MAX;
+  do {
+    size_t size = 0;
+    std::vector<size_t> begins(intervals.size());
+    for (size_t k = 0; k < order.size(); ++k) {
+      const Interval& one = intervals[order[k]];
+      size_t at = 0;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t j = 0; j < k; ++j) {
+          const Interval& other = intervals[order[j]];
+          if (other.last < one.first || one.last < other.first) continue;
+          const size_t end = begins[order[j]] + other.bytes;
+          if (at < end && begins[order[j]] < at + one.bytes) {
+            at = end;
+            moved = true;
+          }
+        }
+      }
+      begins[order[k]] = at;
+      size = std::max(size, at + one.bytes);
+    }
+    best = std::min(best, size);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
+TEST(Arena, CloseToTheExactPlan) {
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  double worst = 1;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Interval> intervals;
+    for (int i = 0; i < 7; ++i) {
+      auto first = static_cast<uint32_t>(random() % 8);
+      intervals.push_back(
+          {first, first + static_cast<uint32_t>(random() % 4), 64 * (1 + random() % 40), 0});
+    }
+    worst = std::max(worst,
+                     static_cast<double>(place(intervals)) / static_cast<double>(exact(intervals)));
+  }
+  EXPECT_LE(worst, 1.05);
 }
 
 TEST(Arena, RefusesOverflow) {
