@@ -31,6 +31,7 @@ uint32_t file_type(Encoding encoding) {
     case Encoding::kQ5_K: return 16;
     case Encoding::kQ6_K: return 18;
     case Encoding::kBF16: return 32;
+    case Encoding::kRegistered: break;
   }
   throw InternalError("requantize: a format without a file type");
 }
