@@ -35,6 +35,21 @@ void add_on_square(Rows& rows, const std::string& name, F fn) {
   add_row(rows, name, [=] { return unary(name, kSquare, fn); });
 }
 
+void add_sorts(Rows& rows) {
+  const tn::Shape million = {1 << 20};
+  add_row(rows, "sort",
+          [=] { return unary("sort", million, [](const tn::Tensor& x) { return tn::sort(x); }); });
+  add_row(rows, "argsort", [=] {
+    return unary("argsort", million, [](const tn::Tensor& x) { return tn::argsort(x); });
+  });
+  add_row(rows, "top_k", [=] {
+    return unary("top_k", million, [](const tn::Tensor& x) { return tn::top_k(x, 100).second; });
+  });
+  add_row(rows, "sort_rows", [] {
+    return unary("sort_rows", {4096, 64}, [](const tn::Tensor& x) { return tn::sort(x); });
+  });
+}
+
 }  // namespace
 
 void add_kernel_rows(Rows& rows) {
@@ -56,6 +71,7 @@ void add_kernel_rows(Rows& rows) {
                  [y](const tn::Tensor& x) { return tn::transpose(x) + y; });
   });
   add_on_square(rows, "cumsum", [](const tn::Tensor& x) { return tn::cumsum(x, 1); });
+  add_sorts(rows);
 }
 
 }  // namespace tenon::bench

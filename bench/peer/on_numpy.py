@@ -61,6 +61,16 @@ def on_square(function):
     return row
 
 
+def top_k():
+    x = normal(1 << 20)
+
+    def run():
+        best = np.argpartition(x, -100)[-100:]
+        return best[np.argsort(-x[best])]
+
+    return run
+
+
 ROWS = {
     "softmax": softmax,
     "layer_norm": layer_norm,
@@ -73,4 +83,7 @@ ROWS = {
     "transpose_add": on_square(lambda x: x.T + x),
     "cumsum": on_square(lambda x: x.cumsum(-1)),
     "sort": lambda: (lambda x: lambda: np.sort(x))(normal(1 << 20)),
+    "argsort": lambda: (lambda x: lambda: np.argsort(x))(normal(1 << 20)),
+    "top_k": top_k,
+    "sort_rows": lambda: (lambda x: lambda: np.sort(x, -1))(normal(4096, 64)),
 } | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()}

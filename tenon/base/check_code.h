@@ -9,6 +9,7 @@ namespace tenon {
 enum CheckCode : int64_t {
   kCheckIndexOutOfRange = 1,  // IndexError: take, take_along_axis: an index is outside its axis
   kCheckEmptyReduction = 2,   // ValueError: max, min, argmax, argmin of an axis without elements
+  kCheckRowTooLong = 3,       // ValueError: argsort, top_k of more elements than positions
 };
 
 }  // namespace tenon

@@ -146,6 +146,26 @@ Tensor cumsum(const Operand& x, int64_t axis) {
   return call.result(ops::cumsum(call[0], axis, false, false, call.location()));
 }
 
+// --- order ---
+
+Tensor sort(const Operand& x, int64_t axis, bool descending) {
+  const Call call("sort", {&x});
+  return call.result(ops::sort(call[0], axis, descending, call.location()));
+}
+
+Tensor argsort(const Operand& x, int64_t axis, bool descending) {
+  const Call call("argsort", {&x});
+  return call.result(ops::argsort(call[0], axis, descending, call.location()));
+}
+
+std::pair<Tensor, Tensor> top_k(const Operand& x, int64_t k, int64_t axis, bool largest) {
+  const Call call("top_k", {&x});
+  const ops::TopK top = ops::top_k(call[0], k, axis, largest, call.location());
+  return {call.result(top.values), call.result(top.indices)};
+}
+
+// --- products ---
+
 Tensor matmul(const Operand& x, const Operand& y) {
   const Call call("matmul", {&x, &y});
   return call.result(ops::matmul(call[0], call[1], call.location()));

@@ -75,6 +75,16 @@ Tensor argmax(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool
 Tensor argmin(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool keepdims = false);
 Tensor cumsum(const Operand& x, int64_t axis);
 
+// --- order ---
+//
+// Equal elements stay as they stood, -0 equals 0, NaN is larger than every number.
+Tensor sort(const Operand& x, int64_t axis = -1, bool descending = false);
+Tensor argsort(const Operand& x, int64_t axis = -1, bool descending = false);  // i64 positions
+// The k largest (smallest) elements, best first, and their i64 positions, the first ones among
+// equals.
+std::pair<Tensor, Tensor> top_k(const Operand& x, int64_t k, int64_t axis = -1,
+                                bool largest = true);
+
 // --- products ---
 Tensor matmul(const Operand& x, const Operand& y);
 

@@ -182,7 +182,7 @@ std::vector<Literal> run(const ir::Graph& graph, std::span<const Literal> argume
 void explain_failure(const Error& failed, const ir::Graph& graph,
                      std::span<const Literal> arguments, const Externals& externals) {
   const std::string& label = failed.parts().label;
-  if (label != "index_range" && label != "reduction_empty") return;
+  if (label != "index_range" && label != "reduction_empty" && label != "sort_c2") return;
   constexpr int64_t kAllowance = int64_t{1} << 28;
   const Symbols symbols = bind(graph, arguments);
   const Dim::Lookup lookup = lookup_of(symbols);

@@ -35,6 +35,7 @@ extern const ir::OpDef slice, dynamic_slice, slice_update;
 extern const ir::OpDef concatenate, pad;
 extern const ir::OpDef take, take_along_axis;
 extern const ir::OpDef cumsum;
+extern const ir::OpDef sort, merge_sorted, order_key;
 extern const ir::OpDef threefry;
 }  // namespace op
 
@@ -103,6 +104,25 @@ Value argmin(const Value& x, std::optional<int64_t> axis = std::nullopt, bool ke
 // as in sum().
 Value cumsum(const Value& x, int64_t axis, bool reverse = false, bool exclusive = false,
              LocationPtr location = nullptr);
+
+// --- order: ops/order.h ---
+//
+// Along an axis; equal elements stay as they stood, -0 equals 0, NaN is larger than every number
+// (and loses its sign).
+Value sort(const Value& x, int64_t axis = -1, bool descending = false,
+           LocationPtr location = nullptr);
+// The i64 positions of the elements in that order. Rows of at most 2^32 elements.
+Value argsort(const Value& x, int64_t axis = -1, bool descending = false,
+              LocationPtr location = nullptr);
+// The k largest (smallest) elements, best first, and their i64 positions, the first ones among
+// equals. ValueError [top_k_c1] for a negative k and for one above the size of the axis; of an axis
+// whose size has a name, no more than there are.
+struct TopK {
+  Value values;
+  Value indices;
+};
+TopK top_k(const Value& x, int64_t k, int64_t axis = -1, bool largest = true,
+           LocationPtr location = nullptr);
 
 // --- products ---
 // NumPy's matmul: batching, broadcasting, 1-d operands. f16 and bf16 accumulate in f32; f32 with a

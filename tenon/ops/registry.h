@@ -23,6 +23,7 @@ std::vector<const ir::OpDef*> slice_update_ops();
 std::vector<const ir::OpDef*> joining_ops();
 std::vector<const ir::OpDef*> indexing_ops();
 std::vector<const ir::OpDef*> scan_ops();
+std::vector<const ir::OpDef*> sort_ops();
 std::vector<const ir::OpDef*> random_ops();
 std::vector<const ir::OpDef*> quantized_ops();
 

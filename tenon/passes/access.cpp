@@ -95,9 +95,9 @@ std::vector<AxisSource> packed_axes(const ir::Node& node, size_t operand) {
 }
 
 // Ops whose elements are each read at most once although their index map is not spelled out here.
-constexpr std::array<std::string_view, 10> kInjective = {
-    "reshape", "slice",        "concatenate", "pad",         "flip",
-    "roll",    "slice_update", "cumsum",      "matmul_pack", "repeat"};
+constexpr std::array<std::string_view, 11> kInjective = {
+    "reshape",      "slice",  "concatenate", "pad",    "flip", "roll",
+    "slice_update", "cumsum", "matmul_pack", "repeat", "sort"};
 
 constexpr std::array<std::string_view, 36> kCostly = {
     "exp",   "exp2",  "expm1", "log",    "log2",         "log10",   "log1p", "sin",   "cos",
@@ -192,6 +192,8 @@ bool is_unit_reshape(const ir::Node& node) {
 int element_cost(const ir::Node& node) {
   if (node.op->is(ir::kMovement) || node.op->is(ir::kLeaf)) return 0;
   if (node.op->name.starts_with("random")) return 100;
+  if (named(node, "sort")) return 60;
+  if (named(node, "merge_sorted")) return 10;
   return one_of(kCostly, node.op->name) ? 12 : 1;
 }
 

@@ -36,6 +36,8 @@ Kind kind_of(const ir::Node& node) {
   if (runs_on_host(node)) return Kind::kHost;
   if (is_packed_product(node)) return Kind::kMatmul;
   if (node.op->name == "cumsum") return Kind::kScan;
+  if (node.op->name == "sort") return Kind::kSort;
+  if (node.op->name == "merge_sorted") return Kind::kMerge;
   if (node.op->name == "slice_update") return Kind::kSliceUpdate;
   return Kind::kLoops;
 }
@@ -166,7 +168,8 @@ class Fuser {
   void ask_operands(const ir::NodePtr& node, int group, Kind kind) {
     for (size_t i = 0; i < node->operands.size(); ++i) {
       const ir::Value& operand = node->operands[i];
-      const bool pulled = (kind == Kind::kScan) || (kind == Kind::kSliceUpdate && i >= 1) ||
+      const bool pulled = kind == Kind::kScan || kind == Kind::kSort ||
+                          (kind == Kind::kSliceUpdate && i >= 1) ||
                           (node->op == &ops::kMatmulPacked && i == 0 && is_cast_of_memory(operand));
       if (!pulled) {
         uses_.ask_memory(operand, group);

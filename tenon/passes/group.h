@@ -13,6 +13,8 @@ struct Group {
     kLoops,        // one loop nest over `shape`
     kMatmul,       // a packed matrix product with its epilogue; `anchor` is the product
     kScan,         // cumulative operation along one axis; `anchor` is its only root
+    kSort,         // puts rows in order; `anchor` is its only root
+    kMerge,        // makes one row of two that are in order; `anchor` is its only root
     kSliceUpdate,  // writes a region of operand 0; `anchor` is its only root
     kCall,         // applies a shared body
     kHost,         // reference evaluation

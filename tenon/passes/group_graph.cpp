@@ -50,6 +50,8 @@ std::string_view name(Group::Kind kind) {
     case Kind::kLoops: return "loops";
     case Kind::kMatmul: return "matmul";
     case Kind::kScan: return "scan";
+    case Kind::kSort: return "sort";
+    case Kind::kMerge: return "merge";
     case Kind::kSliceUpdate: return "slice_update";
     case Kind::kCall: return "call";
     case Kind::kHost: return "host";

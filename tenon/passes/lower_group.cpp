@@ -8,6 +8,7 @@
 #include "tenon/passes/lower_qmatmul.h"
 #include "tenon/passes/lower_scan.h"
 #include "tenon/passes/lower_slice_update.h"
+#include "tenon/passes/lower_sort.h"
 
 namespace tenon::passes {
 namespace {
@@ -42,6 +43,8 @@ GroupKernel lower_group(const Group& group, const std::string& name, const InPla
     case Group::Kind::kLoops: lower_loops(frame); break;
     case Group::Kind::kMatmul: lower_product(frame); break;
     case Group::Kind::kScan: lower_scan(frame); break;
+    case Group::Kind::kSort: lower_sort(frame); break;
+    case Group::Kind::kMerge: lower_merge(frame); break;
     case Group::Kind::kSliceUpdate: lower_slice_update(frame); break;
     default: throw InternalError("internal: a group without a kernel");
   }

@@ -15,6 +15,7 @@
 #include "tenon/passes/propagate_shapes.h"
 #include "tenon/passes/simplify.h"
 #include "tenon/passes/split_reductions.h"
+#include "tenon/passes/split_sorts.h"
 
 namespace tenon::passes {
 namespace {
@@ -92,6 +93,8 @@ const std::vector<GraphPass>& graph_passes() {
        Stage::kTraced},
       {"split_reductions", "Reductions of much to little in two stages.",
        every_body<split_reductions>, Stage::kTraced},
+      {"split_sorts", "Long rows sorted in pieces, and merged.", every_body<split_sorts>,
+       Stage::kTraced},
       {"pack_matmul", "Matrix products over packed operands.", every_body<pack_matmul>,
        Stage::kTraced},
       {"lift_externals", "External data become parameters of shared bodies.", lift_externals,

@@ -81,6 +81,10 @@ void Runner::failed(const abi::LaunchStep& s, const Frame& frame) const {
     throw ValueError("a reduction without elements has no result" + where,
                      {.label = "reduction_empty"});
   }
+  if (code == kCheckRowTooLong) {
+    throw ValueError("more elements in a row than positions to sort" + where,
+                     {.label = "sort_c2"});
+  }
   throw InternalError(fmt::format("internal: check {} failed{}", code, where));
 }
 

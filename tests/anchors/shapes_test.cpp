@@ -278,6 +278,9 @@ TEST(Axes, OutsideTheRank) {
     expect_refused([&] { softmax(x, axis); }, parts);
     expect_refused([&] { layer_norm(x, std::nullopt, std::nullopt, 1e-5, axis); }, parts);
     expect_refused([&] { cumsum(x, axis); }, parts);
+    expect_refused([&] { sort(x, axis); }, parts);
+    expect_refused([&] { argsort(x, axis); }, parts);
+    expect_refused([&] { top_k(x, 1, axis); }, parts);
     expect_refused([&] { concatenate({x, x}, axis); }, parts);
     expect_refused([&] { take(x, tensor({0}), axis); }, parts);
     expect_refused([&] { take_along_axis(x, zeros({2, 3, 4}, i64), axis); }, parts);

@@ -155,14 +155,14 @@ class Generator {
   void grow() {
     using Step = void (Generator::*)();
     static const std::vector<Step> steps = {
-        &Generator::unary,   &Generator::unary,     &Generator::binary,    &Generator::binary,
-        &Generator::binary,  &Generator::compare,   &Generator::choose,    &Generator::convert,
-        &Generator::math,    &Generator::math,      &Generator::reduce,    &Generator::reduce,
-        &Generator::reshape, &Generator::transpose, &Generator::broadcast, &Generator::slice,
-        &Generator::join,    &Generator::pad,       &Generator::gather,    &Generator::product_of,
-        &Generator::scan,    &Generator::update,    &Generator::softmax,   &Generator::normalize,
-        &Generator::call,    &Generator::argument,  &Generator::ramp,      &Generator::squeeze,
-        &Generator::dynamic};
+        &Generator::unary,     &Generator::unary,     &Generator::binary,    &Generator::binary,
+        &Generator::binary,    &Generator::compare,   &Generator::choose,    &Generator::convert,
+        &Generator::math,      &Generator::math,      &Generator::reduce,    &Generator::reduce,
+        &Generator::reshape,   &Generator::transpose, &Generator::broadcast, &Generator::slice,
+        &Generator::join,      &Generator::pad,       &Generator::gather,    &Generator::product_of,
+        &Generator::scan,      &Generator::sort,      &Generator::update,    &Generator::softmax,
+        &Generator::normalize, &Generator::call,      &Generator::argument,  &Generator::ramp,
+        &Generator::squeeze,   &Generator::dynamic};
     try {
       (this->*any_of(steps))();
     } catch (const ShapeError&) {
@@ -445,6 +445,15 @@ class Generator {
         std::max<double>(1, static_cast<double>(size(x.shape()[static_cast<size_t>(axis)])));
     Value v = ops::cumsum(x.value, axis, chance(30), chance(30));
     keep({v, bound, x.whole, x.exact && x.whole && bound < 1e6, x.half});
+  }
+
+  void sort() {
+    const Known x = any();
+    if (x.rank() == 0) return;
+    const int axis = between(0, static_cast<int>(x.rank()) - 1);
+    Known sorted = x;
+    sorted.value = ops::sort(x.value, axis, chance(30));
+    keep(sorted);
   }
 
   void update() {

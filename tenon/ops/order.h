@@ -1,0 +1,36 @@
+// The order that sort, argsort and top_k put elements in: numbers by value, -0 and 0 equal, NaN
+// after every number, false before true; descending is the reverse, NaN first. All NaN are one: the
+// quiet one without sign.
+//
+// Elements are held by their bits, as unsigned integers of their width, and compared by keys made
+// of them: a key is an unsigned integer that is smaller for an element that comes before.
+#pragma once
+
+#include <cstdint>
+
+#include "tenon/base/literal.h"
+#include "tenon/kir/builder.h"
+
+namespace tenon::ops {
+
+// Bits of an element of `dtype` in memory (8 for bool).
+int element_bits(DType dtype);
+// The unsigned dtype of element_bits(dtype).
+DType bits_dtype(DType dtype);
+// The unsigned dtype of keys: u32, or u64 for elements of 64 bits.
+DType key_dtype(DType dtype);
+
+// --- numbers ---
+// Element `i` of `x` by its bits; NaN as the quiet one.
+uint64_t element_bits_of(const Literal& x, int64_t i);
+uint64_t order_key(uint64_t bits, DType dtype, bool descending);
+// Bits of an element that no other one comes after.
+uint64_t last_bits(DType dtype, bool descending);
+
+// --- kernel values: the same ---
+kir::Val bits_of_element(kir::Builder& b, kir::Val element, DType dtype);
+kir::Val element_of_bits(kir::Builder& b, kir::Val bits, DType dtype);
+// Of type key_dtype(dtype).
+kir::Val order_key(kir::Builder& b, kir::Val bits, DType dtype, bool descending);
+
+}  // namespace tenon::ops

@@ -1,0 +1,281 @@
+#include "tenon/passes/lower_sort.h"
+
+#include <array>
+
+#include "tenon/base/check_code.h"
+#include "tenon/ops/order.h"
+
+namespace tenon::passes {
+namespace {
+
+using kir::Op;
+using kir::Pred;
+using kir::Type;
+using kir::Val;
+
+constexpr int64_t kRowsTogether = 64;  // short rows of one grid index
+constexpr int64_t kAtOnce = 4;         // elements whose places are counted together
+
+// What both ways share: the operand's elements by their bits, their keys, and the result.
+class Sort {
+ public:
+  explicit Sort(KernelFrame& frame)
+      : frame_(frame),
+        b_(frame.builder()),
+        node_(*frame.body().anchor.node),
+        operand_(node_.operands[0]),
+        shape_(operand_.shape()),
+        dtype_(operand_.dtype()),
+        length_(shape_.back()),
+        rows_(product(Shape(shape_.begin(), shape_.end() - 1))),
+        descending_(node_.attrs.b("descending")),
+        from_bit_(node_.attrs.i("from_bit")),
+        key_type_(kir::type_of(ops::key_dtype(dtype_))) {}
+
+ protected:
+  Val bits(Val row, Val i) {
+    ops::Index index = ops::unflatten_index(b_, Shape(shape_.begin(), shape_.end() - 1), row);
+    index.push_back(i);
+    return ops::bits_of_element(b_, frame_.context().element(operand_, index), dtype_);
+  }
+  Val key(Val bits) { return ops::order_key(b_, bits, dtype_, descending_); }
+  void store(Val row, Val i, Val bits) {
+    b_.store(frame_.root_buffer(0), b_.add(b_.mul(row, b_.dim(length_)), i),
+             ops::element_of_bits(b_, bits, dtype_));
+  }
+  Val key_constant(int64_t value) { return b_.constant_int(key_type_, value); }
+
+  KernelFrame& frame_;
+  kir::Builder& b_;
+  const ir::Node& node_;
+  const ir::Value& operand_;
+  const Shape& shape_;
+  DType dtype_;
+  Dim length_;
+  Dim rows_;
+  bool descending_;
+  int64_t from_bit_;
+  Type key_type_;
+};
+
+class ShortSort : Sort {
+ public:
+  explicit ShortSort(KernelFrame& frame) : Sort(frame), n_(length_.value()) {
+    padded_ = (n_ + kAtOnce - 1) / kAtOnce * kAtOnce;
+    bits_ = b_.add_scratch("bits", ops::bits_dtype(dtype_), Dim(padded_ * kRowsTogether));
+    keys_ = b_.add_scratch("keys", ops::key_dtype(dtype_), Dim(padded_ * kRowsTogether));
+  }
+
+  void emit() {
+    const Dim blocks = floor_div(rows_ + Dim(kRowsTogether - 1), Dim(kRowsTogether));
+    frame_.grid_loop(blocks, false, [&](Val g) {
+      const Val first = b_.mul(g, b_.i64(kRowsTogether));
+      const Val count = b_.binary(Op::kSMin, b_.sub(b_.dim(rows_), first), b_.i64(kRowsTogether));
+      b_.loop(b_.i64(0), count, {.vector = true}, [&](Val lane) {
+        const Val row = b_.add(first, lane);
+        b_.set_bound(row, rows_);
+        fill(row, lane);
+        b_.loop(b_.i64(0), b_.i64(padded_), {.step = kAtOnce}, [&](Val i) { place(row, lane, i); });
+      });
+    });
+  }
+
+ private:
+  using Places = std::array<Val, kAtOnce>;
+
+  Val at(Val i, Val lane) { return b_.add(b_.mul(i, b_.i64(kRowsTogether)), lane); }
+
+  void fill(Val row, Val lane) {
+    b_.loop(b_.i64(0), b_.i64(n_), {}, [&](Val i) {
+      const Val value = bits(row, i);
+      b_.store(bits_, at(i, lane), value);
+      Val k = key(value);
+      if (from_bit_ > 0) k = b_.binary(Op::kLShr, k, key_constant(from_bit_));
+      b_.store(keys_, at(i, lane), k);
+    });
+    for (int64_t i = n_; i < padded_; ++i) {
+      b_.store(keys_, at(b_.i64(i), lane), key_constant(-1));
+      const Type type = kir::type_of(ops::bits_dtype(dtype_));
+      b_.store(bits_, at(b_.i64(i), lane), b_.constant_int(type, 0));
+    }
+  }
+
+  Val key_at(Val i, Val lane) { return b_.load(keys_, at(i, lane)); }
+
+  // Counts the elements of lo … hi that stand before each of `own`.
+  Places count(Val lo, Val hi, Val lane, const Places& own, const Places& before, Pred pred) {
+    std::array<kir::CarriedSpec, kAtOnce> carried;
+    for (size_t u = 0; u < kAtOnce; ++u) carried[u] = {before[u]};
+    const std::vector<Val> counted =
+        b_.loop(lo, hi, {}, carried, [&](Val j, std::span<const Val> so_far) {
+          const Val other = key_at(j, lane);
+          std::vector<Val> next;
+          for (size_t u = 0; u < kAtOnce; ++u) {
+            next.push_back(add_one_if(so_far[u], b_.cmp(pred, other, own[u])));
+          }
+          return next;
+        });
+    Places places;
+    std::copy(counted.begin(), counted.end(), places.begin());
+    return places;
+  }
+
+  Val add_one_if(Val count, Val condition) {
+    return b_.add(count, b_.convert(Op::kZExt, key_type_, condition));
+  }
+
+  // The places of elements i … i + kAtOnce - 1: equal ones count where they stand before.
+  void place(Val row, Val lane, Val i) {
+    Places own;
+    Places places;
+    for (size_t u = 0; u < kAtOnce; ++u) {
+      own[u] = key_at(b_.add(i, b_.i64(static_cast<int64_t>(u))), lane);
+      places[u] = key_constant(0);
+    }
+    places = count(b_.i64(0), i, lane, own, places, Pred::kULe);
+    places = count(b_.add(i, b_.i64(kAtOnce)), b_.i64(n_), lane, own, places, Pred::kULt);
+    for (size_t u = 0; u < kAtOnce; ++u) {
+      for (size_t v = u + 1; v < kAtOnce; ++v) {
+        const Val first = b_.cmp(Pred::kULe, own[u], own[v]);
+        places[v] = add_one_if(places[v], first);
+        places[u] = add_one_if(places[u], b_.logical_not(first));
+      }
+    }
+    for (size_t u = 0; u < kAtOnce; ++u) {
+      const Val mine = b_.add(i, b_.i64(static_cast<int64_t>(u)));
+      const auto put = [&, u] {
+        const Val to =
+            key_type_ == Type::kI64 ? places[u] : b_.convert(Op::kZExt, Type::kI64, places[u]);
+        store(row, to, b_.load(bits_, at(mine, lane)));
+      };
+      if (static_cast<int64_t>(u) < n_ - (padded_ - kAtOnce)) {
+        put();
+      } else {
+        b_.if_then(b_.cmp(Pred::kSLt, mine, b_.i64(n_)), put);
+      }
+    }
+  }
+
+  int64_t n_;
+  int64_t padded_;
+  uint32_t bits_;
+  uint32_t keys_;
+};
+
+class RadixSort : Sort {
+ public:
+  explicit RadixSort(KernelFrame& frame) : Sort(frame) {
+    const auto sorted = ops::element_bits(dtype_) - from_bit_;
+    // Wide digits pay where there are many more elements than digits.
+    const int64_t widest = length_.lower_bound() >= 4096 ? 11 : 8;
+    passes_ = (sorted + widest - 1) / widest;
+    digit_bits_ = (sorted + passes_ - 1) / passes_;
+    buckets_ = int64_t{1} << digit_bits_;
+    // Both halves of `bits` take turns.
+    bits_ = b_.add_scratch("bits", ops::bits_dtype(dtype_), length_ * Dim(2));
+    const bool small = length_.is_static() && length_.value() < (int64_t{1} << 31);
+    counts_ = b_.add_scratch("counts", small ? DType::kI32 : DType::kI64, Dim(passes_ * buckets_));
+    count_type_ = small ? Type::kI32 : Type::kI64;
+  }
+
+  void emit() {
+    const Val n = b_.dim(length_);
+    frame_.grid_loop(rows_, false, [&](Val row) {
+      if (from_bit_ > 0 && !length_.is_static()) {
+        b_.check(b_.cmp(Pred::kSLe, n, b_.i64(int64_t{1} << from_bit_)), kCheckRowTooLong);
+      }
+      b_.loop(b_.i64(0), b_.i64(passes_ * buckets_), {.vector = true},
+              [&](Val i) { b_.store(counts_, i, b_.constant_int(count_type_, 0)); });
+      b_.loop(b_.i64(0), n, {.vector = true}, [&](Val i) {
+        b_.set_bound(i, length_);
+        b_.store(bits_, i, bits(row, i));
+      });
+      b_.loop(b_.i64(0), n, {}, [&](Val i) { count(i); });
+      // No pass over a row without elements.
+      const Val some = b_.cmp(Pred::kSGt, n, b_.i64(0));
+      const std::array<kir::CarriedSpec, 1> from = {{{b_.i64(0)}}};
+      const Val sorted = b_.loop(b_.i64(0), b_.select(some, b_.i64(passes_), b_.i64(0)), {}, from,
+                                 [&](Val pass, std::span<const Val> source) -> std::vector<Val> {
+                                   return {move(pass, source[0], n)};
+                                 })[0];
+      b_.loop(b_.i64(0), n, {.vector = true},
+              [&](Val i) { store(row, i, b_.load(bits_, b_.add(sorted, i))); });
+    });
+  }
+
+ private:
+  // The count of digit number `pass` of a key, as an index of `counts`.
+  Val slot(Val key, Val pass) {
+    const Val at = b_.add(b_.mul(pass, b_.i64(digit_bits_)), b_.i64(from_bit_));
+    const Val shift = key_type_ == Type::kI64 ? at : b_.convert(Op::kIntTrunc, key_type_, at);
+    const Val digit =
+        b_.binary(Op::kAnd, b_.binary(Op::kLShr, key, shift), key_constant(buckets_ - 1));
+    const Val wide = key_type_ == Type::kI64 ? digit : b_.convert(Op::kZExt, Type::kI64, digit);
+    return b_.add(b_.mul(pass, b_.i64(buckets_)), wide);
+  }
+
+  void count(Val i) {
+    const Val k = key(b_.load(bits_, i));
+    for (int64_t pass = 0; pass < passes_; ++pass) {
+      const Val at = slot(k, b_.i64(pass));
+      b_.store(counts_, at, b_.add(b_.load(counts_, at), b_.constant_int(count_type_, 1)));
+    }
+  }
+
+  Val wide(Val count) {
+    return count_type_ == Type::kI64 ? count : b_.convert(Op::kSExt, Type::kI64, count);
+  }
+
+  // Moves the row from `source` to the other half in the order of one digit, unless all elements
+  // have the same one; returns where the row is then.
+  Val move(Val pass, Val source, Val n) {
+    const Val first = slot(key(b_.load(bits_, source)), pass);
+    const Val shared = b_.cmp(Pred::kEq, wide(b_.load(counts_, first)), n);
+    const Val target = b_.sub(n, source);
+    b_.if_then(b_.logical_not(shared), [&] {
+      begin_buckets(pass, target);
+      b_.loop(b_.i64(0), n, {}, [&](Val i) {
+        const Val value = b_.load(bits_, b_.add(source, i));
+        const Val at = slot(key(value), pass);
+        const Val to = b_.load(counts_, at);
+        b_.store(counts_, at, b_.add(to, b_.constant_int(count_type_, 1)));
+        b_.store(bits_, wide(to), value);
+      });
+    });
+    return b_.select(shared, source, target);
+  }
+
+  // Counts become the positions where their buckets begin.
+  void begin_buckets(Val pass, Val target) {
+    const Val start =
+        count_type_ == Type::kI64 ? target : b_.convert(Op::kIntTrunc, count_type_, target);
+    const std::array<kir::CarriedSpec, 1> carried = {{{start}}};
+    b_.loop(b_.i64(0), b_.i64(buckets_), {}, carried,
+            [&](Val bucket, std::span<const Val> next) -> std::vector<Val> {
+              const Val at = b_.add(b_.mul(pass, b_.i64(buckets_)), bucket);
+              const Val count = b_.load(counts_, at);
+              b_.store(counts_, at, next[0]);
+              return {b_.add(next[0], count)};
+            });
+  }
+
+  int64_t passes_;
+  int64_t digit_bits_;
+  int64_t buckets_;
+  uint32_t bits_;
+  uint32_t counts_;
+  Type count_type_;
+};
+
+}  // namespace
+
+void lower_sort(KernelFrame& frame) {
+  const Dim& length = frame.body().anchor.node->operands[0].shape().back();
+  if (length.is_static() && length.value() <= kShortRow) {
+    ShortSort(frame).emit();
+  } else {
+    RadixSort(frame).emit();
+  }
+}
+
+}  // namespace tenon::passes
