@@ -9,7 +9,7 @@ namespace {
 
 std::shared_ptr<tn::pipelines::LlamaModel> load(const std::string& type) {
   auto file = tn::formats::GgufFile::open(model_file(type));
-  return tn::pipelines::LlamaModel::load(*file, tn::f32);
+  return tn::pipelines::LlamaModel::load(*file, tn::pipelines::MatrixForm::of_file(*file));
 }
 
 std::vector<int32_t> prompt_of(int length) {

@@ -27,6 +27,10 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// Lets the system take back the memory behind the whole pages of `bytes`, which lie in the bytes of
+// a MappedFile: they are read from the file again when they are next used.
+void release_pages(std::span<const std::byte> bytes);
+
 // Writes a file so that `path` holds either its old content or all of the new one: temporary file
 // in the same folder, fsync, rename, fsync of the folder. Keeps the mode of an existing regular
 // file, else 0666 less the umask; follows a symbolic link at `path`; removes the temporary on

@@ -28,7 +28,8 @@ struct RunOptions {
   std::optional<std::string> prompt_tokens;
   std::optional<std::string> system;
   bool no_chat = false;
-  std::string weights = "auto";
+  std::string weights = "file";
+  bool exact = false;
   int threads = 0;
   std::string output = "text";
   pipelines::GenerateOptions generate;
@@ -62,7 +63,12 @@ std::vector<int32_t> encode_prompt(const RunOptions& options, const formats::Ggu
   return tokenizer.encode(chat->render(messages), {.parse_special = true});
 }
 
-DType weights_dtype(const std::string& text) { return text == "bf16" ? DType::kBF16 : DType::kF32; }
+pipelines::MatrixForm matrix_form(const RunOptions& options, const formats::GgufFile& file) {
+  if (options.weights == "f32") return DType::kF32;
+  if (options.weights == "bf16") return DType::kBF16;
+  return pipelines::MatrixForm::of_file(file,
+                                        options.exact ? Activations::kExact : Activations::kInt8);
+}
 
 void print_metrics(const pipelines::GenerateMetrics& m, double startup_ms) {
   fmt::print(stderr, "\n");
@@ -107,7 +113,7 @@ void run_llama(const RunOptions& options) {
   {
     ProgressLine line("loading " + options.model_path);
     model = pipelines::LlamaModel::load(
-        *file, weights_dtype(options.weights),
+        *file, matrix_form(options, *file),
         [&line](uint64_t done, uint64_t total) { line.update(done, total); });
   }
   const std::chrono::duration<double, std::milli> startup =
@@ -166,9 +172,13 @@ void add_run(CLI::App& app) {
   llama->add_option("--seed", generate.sampler.seed, "the same seed draws the same tokens")
       ->capture_default_str();
   llama->add_flag("--ignore-eos", generate.ignore_eos, "go on after the end of the answer");
-  llama->add_option("--weights", options->weights, "dtype that weights are decoded to")
-      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+  llama
+      ->add_option("--weights", options->weights,
+                   "as they stand in the file, or decoded to a dtype")
+      ->check(CLI::IsMember({"file", "f32", "bf16"}))
       ->capture_default_str();
+  llama->add_flag("--exact", options->exact,
+                  "with the file's weights: activations are not rounded to 8 bits");
   llama->add_option("--threads", options->threads, "0: as many as the machine gives")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

@@ -54,8 +54,10 @@ std::string_view unsupported_type(uint32_t id) {
 // Reads from a cursor whose every step is checked against the bytes that are left.
 class GgufParser {
  public:
-  GgufParser(std::span<const std::byte> bytes, std::string name, std::shared_ptr<const void> owner)
+  GgufParser(std::span<const std::byte> bytes, std::string name, std::shared_ptr<const void> owner,
+             bool mapped = false)
       : file_(new GgufFile), rest_(bytes) {
+    file_->mapped_ = mapped;
     file_->name_ = std::move(name);
     file_->bytes_ = bytes;
     file_->owner_ = std::move(owner);
@@ -306,7 +308,13 @@ std::shared_ptr<const GgufFile> GgufFile::parse(std::span<const std::byte> bytes
 
 std::shared_ptr<const GgufFile> GgufFile::open(const std::string& path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  return parse(file->bytes(), path, file);
+  return GgufParser(file->bytes(), path, file, /*mapped=*/true).parse();
+}
+
+std::shared_ptr<const void> GgufFile::hold(const GgufTensor& tensor) const {
+  if (!mapped_) return owner_;
+  auto release = [owner = owner_, data = tensor.data](const void*) { release_pages(data); };
+  return {tensor.data.data(), std::move(release)};
 }
 
 }  // namespace tenon::formats

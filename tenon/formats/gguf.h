@@ -88,6 +88,9 @@ class GgufFile {
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }
   uint64_t size() const { return bytes_.size(); }
+  // Keeps the file's bytes in place; when the last of these goes that was given for `tensor`, pages
+  // of a mapped file that the tensor alone has filled no longer count as the process's memory.
+  std::shared_ptr<const void> hold(const GgufTensor& tensor) const;
 
   // In the order of the file.
   const std::vector<GgufEntry>& metadata() const { return metadata_; }
@@ -122,6 +125,7 @@ class GgufFile {
   std::string name_;
   std::span<const std::byte> bytes_;
   std::shared_ptr<const void> owner_;
+  bool mapped_ = false;
   uint32_t version_ = 0;
   uint64_t alignment_ = 32;
   std::vector<GgufEntry> metadata_;

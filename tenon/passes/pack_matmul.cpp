@@ -74,7 +74,11 @@ ir::Value without_blocks(const ir::Node& node, std::span<const ir::Value> operan
     return ops::packed_qmatmul(encoding, operands[0], operands[1], node.attrs.b("int8"),
                                node.location);
   }
-  const ir::Value decoded = ops::dequantize(encoding, operands[1], node.location);
+  ir::Value decoded = ops::dequantize(encoding, operands[1], node.location);
+  // Panels of the encoding's own dtype: what was decoded from it is exact in it.
+  const quant::Encoding kind = ops::format_of(node).encoding;
+  if (kind == quant::Encoding::kF16) decoded = ops::cast(decoded, DType::kF16, node.location);
+  if (kind == quant::Encoding::kBF16) decoded = ops::cast(decoded, DType::kBF16, node.location);
   const ir::Value right = ops::transpose(decoded, std::nullopt, node.location);
   if (!constant) return ops::matmul(operands[0], right, node.location);
   return ops::matmul_packed(operands[0], ops::matmul_pack(right, node.location),

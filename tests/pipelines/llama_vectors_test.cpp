@@ -13,10 +13,15 @@ namespace {
 
 using Json = nlohmann::json;
 
+// How far logits may be from the reference, and by what less a step may go either way.
+struct Bounds {
+  double logit;
+  double margin;
+};
 // Two correct float32 implementations differ by up to 7.8e-5 on these paths.
-constexpr double kLogitTolerance = 2e-4;
-// Steps decided by less than this may go either way.
-constexpr double kMargin = 1e-3;
+constexpr Bounds kFloat = {2e-4, 1e-3};
+// Activations of 8 bits: the furthest logit on these paths is 1.2 away.
+constexpr Bounds kEightBits = {1.5, 1.5};
 
 Json read_vectors(const std::string& file) {
   const std::string folder = data_path("TENON_LLM_VECTORS", "tests/data/llm-vectors");
@@ -49,24 +54,27 @@ TEST(LlamaVectors, EveryTensorDecodesToTheReference) {
   }
 }
 
+std::shared_ptr<LlamaModel> load_quantised(Activations activations) {
+  const auto file = formats::GgufFile::open(model_path());
+  return LlamaModel::load(*file, MatrixForm::of_file(*file, activations));
+}
+
 class LlamaModelVectors : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    model_ = LlamaModel::load(*formats::GgufFile::open(model_path()), f32);
-  }
+  static void SetUpTestSuite() { model_ = load_quantised(Activations::kExact); }
   static void TearDownTestSuite() { model_.reset(); }
   static std::shared_ptr<LlamaModel> model_;
 };
 std::shared_ptr<LlamaModel> LlamaModelVectors::model_;
 
 // Follows the reference's tokens, so that one undecided step does not hide the later ones.
-void follow(const LlamaModel& model, const Json& prompt) {
+void follow(const LlamaModel& model, const Json& prompt, const Bounds& bounds) {
   LlamaCache cache = model.new_cache();
   std::vector<float> logits =
       model.step(prompt.at("prompt_ids").get<std::vector<int32_t>>(), cache);
   const Json& expected = prompt.at("last_prompt_logits16");
   for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(logits[i], expected.at(i).get<double>(), kLogitTolerance) << "logit " << i;
+    EXPECT_NEAR(logits[i], expected.at(i).get<double>(), bounds.logit) << "logit " << i;
   }
   const Json& steps = prompt.at("f32_steps");
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -74,24 +82,35 @@ void follow(const LlamaModel& model, const Json& prompt) {
     const auto best =
         static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
     const auto id = step.at("id").get<int32_t>();
-    if (step.at("margin").get<double>() > kMargin) {
+    if (step.at("margin").get<double>() > bounds.margin) {
       ASSERT_EQ(best, id) << "step " << i;
     }
     for (const Json& top : step.at("top5")) {
-      EXPECT_NEAR(logits[top.at(0).get<size_t>()], top.at(1).get<double>(), kLogitTolerance)
+      EXPECT_NEAR(logits[top.at(0).get<size_t>()], top.at(1).get<double>(), bounds.logit)
           << "step " << i;
     }
     if (i + 1 < steps.size()) logits = model.step({&id, 1}, cache);
   }
 }
 
-TEST_F(LlamaModelVectors, GreedyTokensAndLogitsEqualTheReference) {
+void follow_all(const LlamaModel& model, const Bounds& bounds, size_t prompts = 6) {
   const Json vectors = read_vectors("generation.json");
   ASSERT_EQ(vectors.at("prompts").size(), 6u);
-  for (const Json& prompt : vectors.at("prompts")) {
+  for (size_t i = 0; i < prompts; ++i) {
+    const Json& prompt = vectors.at("prompts").at(i);
     SCOPED_TRACE(prompt.at("name").get<std::string>());
-    follow(*model_, prompt);
+    follow(model, prompt, bounds);
   }
+}
+
+TEST_F(LlamaModelVectors, GreedyTokensAndLogitsEqualTheReference) { follow_all(*model_, kFloat); }
+
+TEST(LlamaModelForms, DecodedWeightsGiveTheReferenceToo) {
+  follow_all(*LlamaModel::load(*formats::GgufFile::open(model_path()), f32), kFloat, 2);
+}
+
+TEST(LlamaModelForms, ActivationsOfEightBitsStayNear) {
+  follow_all(*load_quantised(Activations::kInt8), kEightBits);
 }
 
 TEST_F(LlamaModelVectors, PromptTokenByTokenEqualsOneBatch) {
@@ -101,7 +120,7 @@ TEST_F(LlamaModelVectors, PromptTokenByTokenEqualsOneBatch) {
   LlamaCache grown = model_->new_cache();
   std::vector<float> single;
   for (const int32_t& token : tokens) single = model_->step({&token, 1}, grown);
-  for (size_t i = 0; i < batch.size(); ++i) ASSERT_NEAR(batch[i], single[i], kLogitTolerance) << i;
+  for (size_t i = 0; i < batch.size(); ++i) ASSERT_NEAR(batch[i], single[i], kFloat.logit) << i;
 }
 
 TEST_F(LlamaModelVectors, RefusesWhatDoesNotFit) {

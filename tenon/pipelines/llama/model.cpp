@@ -8,6 +8,7 @@
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/layer.h"
 #include "tenon/frontend/nn.h"
+#include "tenon/frontend/quantized.h"
 #include "tenon/frontend/subgraph.h"
 #include "tenon/program/program.h"
 
@@ -58,21 +59,58 @@ Tensor rope(const Tensor& x, int64_t heads, int64_t head_size, const Shared& sha
   return reshape(turned, shape);
 }
 
+// Rows `ids` of a table of the model, a matrix by its whole name.
+struct Matrix {
+  Tensor rows(const Tensor& ids) const {
+    Tensor taken = take(data, ids);
+    return encoding == nullptr ? cast(taken, f32) : dequantize(*encoding, taken);
+  }
+  // x · Wᵀ for W [out, in].
+  Tensor project(const Tensor& x) const {
+    if (encoding != nullptr) return qmatmul(*encoding, x, data, activations);
+    return matmul(x, transpose(data));
+  }
+
+  Tensor data;
+  const std::string* encoding;  // null: decoded
+  Activations activations;
+};
+
+// `prefix` stands before `name`, which is relative to it, in the file.
+Matrix matrix(const MatrixForm& form, const std::string& prefix, const std::string& name,
+              int64_t out, int64_t in) {
+  const std::string* encoding = form.encoding(prefix + name);
+  TensorLayout layout(form.dtype, {out, in});
+  if (encoding != nullptr) {
+    layout = TensorLayout(u8, {out, quant::find_block_format(*encoding)->bytes_of(in)});
+  }
+  const bool relative = !prefix.empty();
+  return {constant_external(name, layout, relative), encoding, form.activations};
+}
+
 // The block's own tensors, by names relative to its prefix.
 class BlockWeights {
  public:
-  explicit BlockWeights(DType dtype) : dtype_(dtype) {}
+  BlockWeights(const MatrixForm& form, std::string prefix)
+      : form_(form), prefix_(std::move(prefix)) {}
   Tensor vector(const std::string& name, int64_t size) const {
     return constant_external(name, TensorLayout(f32, {size}), /*relative=*/true);
   }
-  // x · Wᵀ for W [out, in].
   Tensor project(const Tensor& x, const std::string& name, int64_t out, int64_t in) const {
-    Tensor w = constant_external(name, TensorLayout(dtype_, {out, in}), /*relative=*/true);
-    return matmul(x, transpose(w));
+    return matrix(form_, prefix_, name, out, in).project(x);
+  }
+  // What tells this block's body from those of blocks with other encodings.
+  std::string encodings() const {
+    std::string text;
+    for (const auto& [name, encoding] : form_.encodings) {
+      if (name.starts_with(prefix_)) text += "." + encoding;
+    }
+    return text;
   }
 
  private:
-  DType dtype_;
+  const MatrixForm& form_;
+  std::string prefix_;
 };
 
 Tensor attention(const LlamaConfig& c, const BlockWeights& w, const Tensor& x, const Shared& shared,
@@ -117,9 +155,8 @@ Tensor feed_forward(const LlamaConfig& c, const BlockWeights& w, const Tensor& x
 }
 
 // The shared body: one block of the stack.
-Tensor block(const LlamaConfig& c, DType dtype, const Tensor& x, const Shared& shared, Tensor& keys,
-             Tensor& values, const Tensor& index) {
-  const BlockWeights w(dtype);
+Tensor block(const LlamaConfig& c, const BlockWeights& w, const Tensor& x, const Shared& shared,
+             Tensor& keys, Tensor& values, const Tensor& index) {
   Tensor y = x;
   {
     Layer layer("attn");
@@ -133,37 +170,38 @@ Tensor block(const LlamaConfig& c, DType dtype, const Tensor& x, const Shared& s
 
 }  // namespace
 
-Tensor llama_forward(const LlamaConfig& config, DType weights, const Tensor& tokens,
+Tensor llama_forward(const LlamaConfig& config, const MatrixForm& form, const Tensor& tokens,
                      const Tensor& positions, Tensor& keys, Tensor& values) {
-  const TensorLayout table(weights, {config.vocabulary, config.width});
-  Tensor embedding = constant_external("token_embd.weight", table);
-  Tensor x = cast(take(embedding, tokens), f32);
+  const Matrix embedding = matrix(form, "", "token_embd.weight", config.vocabulary, config.width);
+  Tensor x = embedding.rows(tokens);
   const Shared shared = shared_inputs(config, positions, values.shape(3).dim());
-  auto body = [&config, weights](const Tensor& in, const Shared& given, Tensor& k, Tensor& v,
-                                 const Tensor& index) {
-    return block(config, weights, in, given, k, v, index);
-  };
   for (int64_t i = 0; i < config.blocks; ++i) {
     Layer layer(fmt::format("blk.{}", i));
+    const std::string prefix = fmt::format("blk.{}.", i);
+    const BlockWeights weights(form, prefix);
+    auto body = [&](const Tensor& in, const Shared& given, Tensor& k, Tensor& v,
+                    const Tensor& index) { return block(config, weights, in, given, k, v, index); };
     auto call = as_subgraph(
-        body, {.name = "block", .prefix = fmt::format("blk.{}.", i), .key = "llama.block"});
+        body, {.name = "block", .prefix = prefix, .key = "llama.block" + weights.encodings()});
     x = call(x, shared, keys, values, tensor(i));
   }
   Tensor norm = constant_external("output_norm.weight", TensorLayout(f32, {config.width}));
   Tensor last = rms_norm(x[{Slice(), -1}], norm, config.norm_eps);
-  Tensor head = config.tied_head ? embedding : constant_external("output.weight", table);
-  return cast(matmul(last, transpose(head)), f32);
+  const Matrix head = config.tied_head
+                          ? embedding
+                          : matrix(form, "", "output.weight", config.vocabulary, config.width);
+  return cast(head.project(last), f32);
 }
 
-LlamaProgram compile_llama(const LlamaConfig& config, DType weights, const std::string& name,
-                           const Dim& batch, const Dim& seq) {
+LlamaProgram compile_llama(const LlamaConfig& config, const MatrixForm& form,
+                           const std::string& name, const Dim& batch, const Dim& seq) {
   const Dim room("room", {.min = 1});
   CompileOptions options;
   options.name = name;
   options.argument_names = {"tokens", "positions", "keys", "values"};
-  auto forward = [config, weights](const Tensor& ids, const Tensor& positions, Tensor& keys,
-                                   Tensor& values) {
-    return llama_forward(config, weights, ids, positions, keys, values);
+  auto forward = [config, form](const Tensor& ids, const Tensor& positions, Tensor& keys,
+                                Tensor& values) {
+    return llama_forward(config, form, ids, positions, keys, values);
   };
   return compile(forward, options)(
       TensorLayout(i32, {batch, seq}), TensorLayout(i32, {seq}),
@@ -174,11 +212,11 @@ LlamaProgram compile_llama(const LlamaConfig& config, DType weights, const std::
 namespace {
 
 std::vector<std::shared_ptr<Executable>> compile_programs(const LlamaConfig& config,
-                                                          DType weights) {
+                                                          const MatrixForm& form) {
   const Dim batch("batch", {.min = 1});
   const Dim seq("seq", {.min = 1});
-  return {compile_llama(config, weights, "prompt", batch, seq).executable(),
-          compile_llama(config, weights, "decode", batch, 1).executable()};
+  return {compile_llama(config, form, "prompt", batch, seq).executable(),
+          compile_llama(config, form, "decode", batch, 1).executable()};
 }
 
 // The file holds the model's tensors and no others: a bias, say, would go unread.
@@ -204,11 +242,11 @@ auto runner(const std::shared_ptr<Executable>& program) {
 
 }  // namespace
 
-std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, DType weights,
+std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, const MatrixForm& form,
                                              const Progress& progress) {
   const LlamaConfig config = LlamaConfig::from_gguf(file);
-  WeightDecoder decoder(file, weights, progress);
-  const auto programs = compile_programs(config, weights);
+  WeightDecoder decoder(file, form, progress);
+  const auto programs = compile_programs(config, form);
   check_tensors(file, programs[0]->weights());
   bind_weights_from(programs,
                     [&](const program::Weight& weight) { return decoder.decode(weight.name); });
@@ -216,17 +254,17 @@ std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, DTyp
       new LlamaModel(config, runner(programs[0]), runner(programs[1])));
 }
 
-std::shared_ptr<LlamaModel> LlamaModel::compile(const LlamaConfig& config, DType weights,
+std::shared_ptr<LlamaModel> LlamaModel::compile(const LlamaConfig& config, const MatrixForm& form,
                                                 const Weights& data) {
-  const auto programs = compile_programs(config, weights);
+  const auto programs = compile_programs(config, form);
   bind_weights(programs, data);
   return std::shared_ptr<LlamaModel>(
       new LlamaModel(config, runner(programs[0]), runner(programs[1])));
 }
 
-void LlamaModel::save(const LlamaConfig& config, DType weights, const std::string& path,
+void LlamaModel::save(const LlamaConfig& config, const MatrixForm& form, const std::string& path,
                       const std::vector<std::string>& levels) {
-  const auto programs = compile_programs(config, weights);
+  const auto programs = compile_programs(config, form);
   tenon::save(path, {programs.begin(), programs.end()}, levels);
 }
 

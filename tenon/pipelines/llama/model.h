@@ -28,25 +28,26 @@ struct LlamaCache {
 // The function that is compiled: logits f32[batch, vocabulary] after the last of `tokens`
 // i32[batch, seq], which stand at `positions` i32[seq]; keys and values are written at these
 // positions. Each block is a call of one shared body with the prefix "blk.<i>.".
-Tensor llama_forward(const LlamaConfig& config, DType weights, const Tensor& tokens,
+Tensor llama_forward(const LlamaConfig& config, const MatrixForm& form, const Tensor& tokens,
                      const Tensor& positions, Tensor& keys, Tensor& values);
 
 using LlamaProgram = CompiledCallable<Tensor>;
 // Its weights are not bound yet.
-LlamaProgram compile_llama(const LlamaConfig& config, DType weights, const std::string& name,
-                           const Dim& batch, const Dim& seq);
+LlamaProgram compile_llama(const LlamaConfig& config, const MatrixForm& form,
+                           const std::string& name, const Dim& batch, const Dim& seq);
 
 class LlamaModel {
  public:
-  // Compiles both programs and decodes the file's weights to f32 or bf16, one by one. Raises what
-  // reading and compiling raise; UnsupportedError for a file with tensors that no program reads.
-  static std::shared_ptr<LlamaModel> load(const formats::GgufFile& file, DType weights,
+  // Compiles both programs and binds them to the file's weights in this form, one by one. Raises
+  // what reading and compiling raise; UnsupportedError for a file with tensors that no program
+  // reads.
+  static std::shared_ptr<LlamaModel> load(const formats::GgufFile& file, const MatrixForm& form,
                                           const Progress& progress = {});
-  // Compiles both programs and binds them to `data`, whose matrices have dtype `weights`.
-  static std::shared_ptr<LlamaModel> compile(const LlamaConfig& config, DType weights,
+  // Compiles both programs and binds them to `data`, whose matrices have this form.
+  static std::shared_ptr<LlamaModel> compile(const LlamaConfig& config, const MatrixForm& form,
                                              const Weights& data);
   // Writes the programs "prompt" and "decode" into one artifact, which holds no weights.
-  static void save(const LlamaConfig& config, DType weights, const std::string& path,
+  static void save(const LlamaConfig& config, const MatrixForm& form, const std::string& path,
                    const std::vector<std::string>& levels = kSavedLevels);
   // compile() with the programs of such an artifact: nothing is compiled.
   static std::shared_ptr<LlamaModel> load_saved(const std::string& path, const LlamaConfig& config,

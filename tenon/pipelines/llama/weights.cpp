@@ -38,11 +38,25 @@ void decode_piece(const Piece& piece, std::vector<float>& staging) {
 
 }  // namespace
 
-WeightDecoder::WeightDecoder(const formats::GgufFile& file, DType dtype, Progress progress)
-    : file_(file), dtype_(dtype), progress_(std::move(progress)) {
-  if (dtype != DType::kF32 && dtype != DType::kBF16) {
+MatrixForm MatrixForm::of_file(const formats::GgufFile& file, Activations activations) {
+  MatrixForm form(DType::kF32);
+  form.activations = activations;
+  for (const formats::GgufTensor& tensor : file.tensors()) {
+    if (tensor.shape.size() == 2) form.encodings[tensor.name] = tensor.format->name;
+  }
+  return form;
+}
+
+const std::string* MatrixForm::encoding(const std::string& name) const {
+  auto it = encodings.find(name);
+  return it == encodings.end() ? nullptr : &it->second;
+}
+
+WeightDecoder::WeightDecoder(const formats::GgufFile& file, MatrixForm form, Progress progress)
+    : file_(file), form_(std::move(form)), progress_(std::move(progress)) {
+  if (form_.dtype != DType::kF32 && form_.dtype != DType::kBF16) {
     throw ValueError(
-        fmt::format("decode_weights: weights can be f32 or bf16, not {}", name(dtype)));
+        fmt::format("decode_weights: weights can be f32 or bf16, not {}", name(form_.dtype)));
   }
   for (const formats::GgufTensor& tensor : file.tensors()) total_ += tensor.data.size();
   if (progress_) progress_(0, total_);
@@ -50,7 +64,18 @@ WeightDecoder::WeightDecoder(const formats::GgufFile& file, DType dtype, Progres
 
 Tensor WeightDecoder::decode(const std::string& name) {
   const formats::GgufTensor& tensor = file_.require_tensor(name);
-  const DType type = tensor.shape.size() < 2 ? DType::kF32 : dtype_;
+  done_ += tensor.data.size();
+  if (progress_) progress_(std::min(done_, total_), total_);
+  if (form_.encoding(name) == nullptr) return decode_elements(tensor);
+  const int64_t rows = tensor.shape[0];
+  const int64_t row_bytes = tensor.format->bytes_of(tensor.shape[1]);
+  return Tensor(runtime::Array::borrow(DType::kU8, {rows, row_bytes},
+                                       const_cast<std::byte*>(tensor.data.data()),
+                                       file_.hold(tensor), /*writable=*/false));
+}
+
+Tensor WeightDecoder::decode_elements(const formats::GgufTensor& tensor) const {
+  const DType type = tensor.shape.size() < 2 ? DType::kF32 : form_.dtype;
   runtime::Array array = runtime::Array::empty(type, tensor.shape);
   void* out = array.mutable_data();
   const int64_t pieces = (tensor.elements + kPieceElements - 1) / kPieceElements;
@@ -62,13 +87,12 @@ Tensor WeightDecoder::decode(const std::string& name) {
                    staging);
     }
   });
-  done_ += tensor.data.size();
-  if (progress_) progress_(std::min(done_, total_), total_);
   return Tensor(std::move(array));
 }
 
-Weights decode_weights(const formats::GgufFile& file, DType dtype, const Progress& progress) {
-  WeightDecoder decoder(file, dtype, progress);
+Weights decode_weights(const formats::GgufFile& file, const MatrixForm& form,
+                       const Progress& progress) {
+  WeightDecoder decoder(file, form, progress);
   Weights weights;
   for (const formats::GgufTensor& tensor : file.tensors()) {
     weights.emplace(tensor.name, decoder.decode(tensor.name));
