@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "tenon/ops/block_source.h"
 #include "tenon/ops/checks.h"
@@ -282,7 +283,47 @@ std::vector<Literal> int8_eval(const ir::EvalArgs& args) {
   });
 }
 
+// --- round_rows(x) {group} ---
+
+std::vector<TensorType> round_infer(const ir::InferArgs& args) {
+  const TensorType& x = args.in[0];
+  check_internal(x.dtype == DType::kF32 && x.rank() >= 1, "rows of f32 are rounded");
+  const auto per = [&](int64_t elements) {
+    Shape shape(x.shape.begin(), x.shape.end() - 1);
+    shape.push_back(floor_div(x.shape.back(), Dim(elements)));
+    return TensorType{DType::kF32, shape};
+  };
+  return {{DType::kI8, x.shape}, per(kQuantBlock), per(args.attrs.i("group"))};
+}
+
+std::vector<Literal> round_eval(const ir::EvalArgs& args) {
+  std::vector<Literal> out;
+  for (const ir::ConcreteType& type : args.out) out.emplace_back(type.dtype, type.dims);
+  const int64_t group = args.attrs.i("group");
+  auto* codes = out[0].as_mutable<int8_t>();
+  for (int64_t block = 0; block < out[1].count(); ++block) {
+    out[1].as_mutable<float>()[block] =
+        round_block(args.in[0].as<float>() + block * kQuantBlock, codes + block * kQuantBlock);
+  }
+  for (int64_t i = 0; i < out[2].count(); ++i) {
+    const int8_t* first = codes + i * group;
+    out[2].as_mutable<float>()[i] = static_cast<float>(std::accumulate(first, first + group, 0));
+  }
+  return out;
+}
+
 }  // namespace
+
+const ir::OpDef kRoundRows = {
+    .name = "round_rows",
+    .doc = "Rows as integers of 8 bits, with a step for each 32 elements and sums of groups.",
+    .traits = ir::kAnchor,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = {{"group", int64_t{32}}},
+    .infer = round_infer,
+    .eval = round_eval,
+};
 
 const ir::OpDef kQmatmulCodes = {
     .name = "qmatmul_codes",
@@ -330,32 +371,6 @@ const ir::OpDef kQmatmulInt8 = {
     .eval = int8_eval,
 };
 
-namespace {
-
-struct RoundedRows {
-  Value codes, steps, sums;
-};
-
-// kInt8's rounding, by ops: equal operands of several products are rounded once.
-RoundedRows round_rows(const Value& x, int64_t group, const LocationPtr& at) {
-  const Dim& k = x.shape().back();
-  Shape blocks(x.shape().begin(), x.shape().end() - 1);
-  blocks.insert(blocks.end(), {floor_div(k, Dim(kQuantBlock)), kQuantBlock});
-  const Value rows = reshape(x, blocks, at);
-  const Value largest = max_or_lowest(abs(rows, at), {{-1}}, true, at);
-  const Value step = div(largest, scalar(DType::kF32, 127, at), at);
-  const Value inverse = div(scalar(DType::kF32, 1, at), step, at);
-  const Value usable = where(isfinite(inverse, at), inverse, scalar(DType::kF32, 0, at), at);
-  const Value whole = round(mul(rows, usable, at), at);
-  const Value codes = reshape(cast(whole, DType::kI8, at), x.shape(), at);
-  Shape groups(x.shape().begin(), x.shape().end() - 1);
-  groups.insert(groups.end(), {floor_div(k, Dim(group)), group});
-  const Value sums = sum(reshape(whole, groups, at), {{-1}}, false, at);
-  return {codes, squeeze(step, {{-1}}, at), sums};
-}
-
-}  // namespace
-
 Value packed_qmatmul(const std::string& encoding, const Value& x, const Value& w, bool int8,
                      LocationPtr location) {
   const ir::Attrs attrs = {{"encoding", encoding}};
@@ -364,9 +379,10 @@ Value packed_qmatmul(const std::string& encoding, const Value& x, const Value& w
   const Value scales = ir::make(kQmatmulScales, {w}, attrs, location);
   const ir::Attrs product = {{"encoding", encoding}, {"n", Shape{w.shape()[0]}}};
   if (!int8) return ir::make(kQmatmulExact, {x, codes, scales}, product, std::move(location));
-  const RoundedRows rounded = round_rows(x, packing.layout.group, location);
-  return ir::make(kQmatmulInt8, {rounded.codes, rounded.steps, rounded.sums, codes, scales},
-                  product, std::move(location));
+  const ir::NodePtr rounded =
+      ir::make_node(kRoundRows, {x}, {{"group", packing.layout.group}}, location);
+  return ir::make(kQmatmulInt8, {{rounded, 0}, {rounded, 1}, {rounded, 2}, codes, scales}, product,
+                  std::move(location));
 }
 
 }  // namespace tenon::ops

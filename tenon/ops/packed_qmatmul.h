@@ -27,6 +27,10 @@ extern const ir::OpDef kQmatmulExact;
 // {encoding, n} → f32[…, n] for activations x · step, with the sums of x over the format's groups.
 extern const ir::OpDef kQmatmulInt8;
 
+// round_rows(x f32[…, k]) {group} → i8[…, k], f32[…, k / 32], f32[…, k / group]: activations of
+// qmatmul_int8, their steps, and the sums of the codes over groups of 32 or 16.
+extern const ir::OpDef kRoundRows;
+
 // qmatmul's meaning from these. `encoding` is one with codes.
 ir::Value packed_qmatmul(const std::string& encoding, const ir::Value& x, const ir::Value& w,
                          bool int8, ir::LocationPtr location = nullptr);

@@ -193,7 +193,13 @@ std::vector<Literal> qmatmul_eval(const ir::EvalArgs& args) {
   std::vector<float> activations(static_cast<size_t>(rows) * k);
   std::copy_n(x.as<float>(), activations.size(), activations.data());
   if (args.attrs.b("int8") && quant::code_layout(format.encoding) != nullptr) {
-    round_activations(x.as<float>(), activations.data(), static_cast<int64_t>(activations.size()));
+    for (size_t at = 0; at < activations.size(); at += kActivationBlock) {
+      int8_t codes[kActivationBlock];
+      const float step = round_block(x.as<float>() + at, codes);
+      for (size_t i = 0; i < kActivationBlock; ++i) {
+        activations[at + i] = static_cast<float>(codes[i]) * step;
+      }
+    }
   }
   std::vector<float> column(k);
   const auto bytes = static_cast<size_t>(w.dims()[1]);
@@ -280,21 +286,19 @@ bool decodes_by_function(const ir::Node& node) {
   return node.op == &op::dequantize && format_of(node).encoding == quant::Encoding::kRegistered;
 }
 
-void round_activations(const float* x, float* rounded, int64_t count) {
-  for (int64_t from = 0; from < count; from += kActivationBlock) {
-    float largest = 0;
-    for (int64_t i = from; i < from + kActivationBlock; ++i) {
-      const float magnitude = std::fabs(x[i]);
-      if (magnitude > largest || std::isnan(magnitude)) largest = magnitude;
-      if (std::isnan(largest)) break;
-    }
-    const float step = largest / 127.0f;
-    const float inverse = quant::inverse_or_zero(step);
-    for (int64_t i = from; i < from + kActivationBlock; ++i) {
-      const float code = std::nearbyint(x[i] * inverse);
-      rounded[i] = (std::isfinite(code) ? code : 0.0f) * step;
-    }
+float round_block(const float* x, int8_t* codes) {
+  float largest = 0;
+  for (int64_t i = 0; i < kActivationBlock && !std::isnan(largest); ++i) {
+    const float magnitude = std::fabs(x[i]);
+    if (!(magnitude <= largest)) largest = magnitude;
   }
+  const float step = largest / 127.0f;
+  const float inverse = quant::inverse_or_zero(step);
+  for (int64_t i = 0; i < kActivationBlock; ++i) {
+    const float code = std::nearbyint(x[i] * inverse);
+    codes[i] = std::isfinite(code) ? static_cast<int8_t>(code) : int8_t{0};
+  }
+  return step;
 }
 
 Value quantize(const std::string& encoding, const Value& x, LocationPtr location) {

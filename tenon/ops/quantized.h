@@ -44,7 +44,7 @@ ir::Value qmatmul(const std::string& encoding, const ir::Value& x, const ir::Val
 const quant::BlockFormat& format_of(const ir::Node& node);
 // Whether `node` is a dequantize of an encoding that only its registered function decodes.
 bool decodes_by_function(const ir::Node& node);
-// A row as kInt8 sees it.
-void round_activations(const float* x, float* rounded, int64_t count);
+// Rounds 32 activations as kInt8 does: x is about codes · the step that is returned.
+float round_block(const float* x, int8_t* codes);
 
 }  // namespace tenon::ops

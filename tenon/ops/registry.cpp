@@ -15,7 +15,7 @@ void register_all() {
       for (const ir::OpDef* op : family()) ir::register_op(op);
     }
     for (const ir::OpDef* op : {&kMatmulPack, &kMatmulPacked, &kQmatmulCodes, &kQmatmulScales,
-                                &kQmatmulExact, &kQmatmulInt8})
+                                &kQmatmulExact, &kQmatmulInt8, &kRoundRows})
       ir::register_op(op);
   });
 }

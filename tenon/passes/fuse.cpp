@@ -35,6 +35,7 @@ Kind kind_of(const ir::Node& node) {
   if (node.op == &ir::kCall) return Kind::kCall;
   if (runs_on_host(node)) return Kind::kHost;
   if (is_packed_product(node)) return Kind::kMatmul;
+  if (node.op == &ops::kRoundRows) return Kind::kRoundRows;
   if (node.op->name == "cumsum") return Kind::kScan;
   if (node.op->name == "sort") return Kind::kSort;
   if (node.op->name == "merge_sorted") return Kind::kMerge;

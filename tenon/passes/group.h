@@ -12,6 +12,7 @@ struct Group {
   enum class Kind : uint8_t {
     kLoops,        // one loop nest over `shape`
     kMatmul,       // a packed matrix product with its epilogue; `anchor` is the product
+    kRoundRows,    // rows as integers of 8 bits; `anchor` gives its three roots
     kScan,         // cumulative operation along one axis; `anchor` is its only root
     kSort,         // puts rows in order; `anchor` is its only root
     kMerge,        // makes one row of two that are in order; `anchor` is its only root

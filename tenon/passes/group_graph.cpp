@@ -49,6 +49,7 @@ std::string_view name(Group::Kind kind) {
   switch (kind) {
     case Kind::kLoops: return "loops";
     case Kind::kMatmul: return "matmul";
+    case Kind::kRoundRows: return "round rows";
     case Kind::kScan: return "scan";
     case Kind::kSort: return "sort";
     case Kind::kMerge: return "merge";

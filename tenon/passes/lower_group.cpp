@@ -6,6 +6,7 @@
 #include "tenon/passes/lower_loops.h"
 #include "tenon/passes/lower_matmul.h"
 #include "tenon/passes/lower_qmatmul.h"
+#include "tenon/passes/lower_round_rows.h"
 #include "tenon/passes/lower_scan.h"
 #include "tenon/passes/lower_slice_update.h"
 #include "tenon/passes/lower_sort.h"
@@ -42,6 +43,7 @@ GroupKernel lower_group(const Group& group, const std::string& name, const InPla
   switch (group.kind) {
     case Group::Kind::kLoops: lower_loops(frame); break;
     case Group::Kind::kMatmul: lower_product(frame); break;
+    case Group::Kind::kRoundRows: lower_round_rows(frame); break;
     case Group::Kind::kScan: lower_scan(frame); break;
     case Group::Kind::kSort: lower_sort(frame); break;
     case Group::Kind::kMerge: lower_merge(frame); break;
