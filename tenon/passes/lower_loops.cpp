@@ -20,8 +20,9 @@ constexpr int64_t kBlock = 4096;    // elements of a block of a long row
 constexpr int64_t kFewRows = 64;    // fewer rows than this are cut into blocks
 constexpr int64_t kShortRow = 256;  // shorter rows than this share a grid index
 constexpr int64_t kManyGroups = 16;
-constexpr int64_t kTile = 32;             // side of a tile of a transposed read
-constexpr int64_t kTileStride = 33;       // of a tile's copy: odd, so that columns use every set
+constexpr int64_t kWorthTiling = 32;      // shorter sides of a transposed read stay as they are
+constexpr int64_t kTile = 64;             // side of a tile of a transposed read
+constexpr int64_t kTileStride = 65;       // of a tile's copy: odd, so that columns use every set
 constexpr int64_t kLongestKept = 65536;   // elements of a row that a thread keeps in scratch
 constexpr int64_t kLongestAhead = 16384;  // elements of a row that the second cache holds twice
 constexpr int kWorthKeeping = 10;         // operations of an element that a row keeps
@@ -129,7 +130,8 @@ class Nest {
       const std::vector<int64_t>& perm = node->attrs.ints("perm");
       const auto last = static_cast<int64_t>(perm.size()) - 1;
       const auto at = static_cast<size_t>(std::find(perm.begin(), perm.end(), last) - perm.begin());
-      const bool wide = !static_below(shape_[at], kTile) && !static_below(shape_.back(), kTile);
+      const bool wide =
+          !static_below(shape_[at], kWorthTiling) && !static_below(shape_.back(), kWorthTiling);
       if (at + 1 < perm.size() && wide) return at;
     }
     return std::nullopt;
@@ -209,11 +211,14 @@ class Nest {
       }
       tile_side(row, height, false, [&](Val i) {
         index[across] = i;
-        tile_side(column, width, true, [&](Val j) {
-          index.push_back(j);
-          frame_.store_roots(index);
-          index.pop_back();
-        });
+        tile_side(
+            column, width, true,
+            [&](Val j) {
+              index.push_back(j);
+              frame_.store_roots(index);
+              index.pop_back();
+            },
+            kTile);
       });
     });
   }
@@ -260,20 +265,33 @@ class Nest {
     for (size_t d = 0; d < outer.size(); ++d) at[static_cast<size_t>(perm[d])] = outer[d];
     tile_side(column, shape_.back(), false, [&](Val j) {
       at[along] = j;
-      tile_side(row, shape_[across], true, [&](Val i) {
-        at.back() = i;
-        b_.store(copy, place(at), frame_.context().element(operand, at));
-      });
+      tile_side(
+          row, shape_[across], true,
+          [&](Val i) {
+            at.back() = i;
+            b_.store(copy, place(at), frame_.context().element(operand, at));
+          },
+          next_tile(operand, along));
     });
     frame_.context().set_element(operand, [this, copy, place](std::span<const Val> index) {
       return b_.load(copy, place(index));
     });
   }
 
-  void tile_side(Val tile, const Dim& length, bool vector, const std::function<void(Val)>& body) {
+  // Elements from a row of a tile to that of the next one, when it is known.
+  static int64_t next_tile(const ir::Value& operand, size_t along) {
+    const Shape& shape = operand.shape();
+    const Dim rows = product(Shape(shape.begin() + static_cast<ptrdiff_t>(along) + 1, shape.end()));
+    return rows.is_static() ? kTile * rows.value() : 0;
+  }
+
+  // `ahead`: how many elements further on the next tile's part of a line stands.
+  void tile_side(Val tile, const Dim& length, bool vector, const std::function<void(Val)>& body,
+                 int64_t ahead = 0) {
     Val first = b_.mul(tile, b_.i64(kTile));
     kir::LoopSpec spec;
     spec.vector = vector;
+    spec.ahead = ahead;
     if (length.known_divisor() % kTile == 0) {
       b_.loop(b_.i64(0), b_.i64(kTile), spec, [&](Val k) {
         Val i = b_.add(first, k);
