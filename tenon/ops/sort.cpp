@@ -245,14 +245,23 @@ Value sorted(const Value& x, bool descending, int64_t from_bit, const LocationPt
   return ir::make(op::sort, {x}, {{"descending", descending}, {"from_bit", from_bit}}, location);
 }
 
-// 32 bits of each element's key, from `shift` up, above its position along the last axis.
-Value packed(const Value& keys, int64_t shift, const LocationPtr& location) {
+Value key_of(const Value& x, bool descending, const LocationPtr& location) {
+  return ir::make(op::order_key, {x}, {{"descending", descending}}, location);
+}
+
+// 32 bits of each element's key, from `shift` up, above its position (u64).
+Value packed_at(const Value& keys, int64_t shift, const Value& position,
+                const LocationPtr& location) {
   const auto word = [&](int64_t bits) { return scalar_int(DType::kU64, bits, location); };
   Value high = cast(keys, DType::kU64, location);
   if (shift > 0) high = right_shift(high, word(shift), location);
-  high = left_shift(high, word(kPositionBits), location);
+  return bitwise_or(left_shift(high, word(kPositionBits), location), position, location);
+}
+
+// The same with positions along the last axis.
+Value packed(const Value& keys, int64_t shift, const LocationPtr& location) {
   const auto last = static_cast<int64_t>(keys.shape().size()) - 1;
-  return bitwise_or(high, iota(keys.shape(), last, DType::kU64, location), location);
+  return packed_at(keys, shift, iota(keys.shape(), last, DType::kU64, location), location);
 }
 
 Value positions_of(const Value& packed, const LocationPtr& location) {
@@ -268,12 +277,66 @@ Value order_by(const Value& keys, int64_t shift, const LocationPtr& location) {
 
 // Along the last axis. Keys of 64 bits are sorted by their low words, then by their high ones.
 Value argsort_last(const Value& x, bool descending, const LocationPtr& location) {
-  const Value keys = ir::make(op::order_key, {x}, {{"descending", descending}}, location);
+  const Value keys = key_of(x, descending, location);
   const Value low = order_by(keys, 0, location);
   if (keys.dtype() == DType::kU32) return low;
   const auto last = static_cast<int64_t>(x.shape().size()) - 1;
   const Value high = order_by(take_along_axis(keys, low, last, location), 32, location);
   return take_along_axis(low, high, last, location);
+}
+
+// The positions along the last axis of the first k elements in order.
+Value first_of_all(const Value& x, int64_t k, bool descending, const LocationPtr& location) {
+  return slice_axis(argsort_last(x, descending, location), -1, {.stop = Dim(k)}, location);
+}
+
+// Elements of a block for which the blocks' first elements, and those of k blocks, are about as
+// many; 0 where sorting all is as good.
+int64_t block_for(const Value& x, int64_t k) {
+  const Dim& length = x.shape().back();
+  if (!length.is_static() || k == 0 || key_dtype(x.dtype()) != DType::kU32) return 0;
+  int64_t block = 1;
+  while (block * block * k < length.value()) block *= 2;
+  return block >= 8 && length.value() >= 4096 ? block : 0;
+}
+
+// The same as first_of_all: the k blocks whose first elements in order come first hold them all,
+// since each of their own first elements comes before every element of another block.
+Value first_of_blocks(const Value& x, int64_t k, int64_t block, bool descending,
+                      const LocationPtr& location) {
+  const auto last = static_cast<int64_t>(x.shape().size()) - 1;
+  const int64_t length = x.shape().back().value();
+  const int64_t blocks = (length + block - 1) / block;
+  // Comes after every packed key.
+  const Value none = cast(scalar_int(DType::kI64, -1, location), DType::kU64, location);
+  Value all = packed(key_of(x, descending, location), 0, location);
+  Shape shape(x.shape().size(), Dim(0));
+  if (blocks * block != length) {
+    Shape after = shape;
+    after.back() = Dim(blocks * block - length);
+    all = pad(all, shape, after, none, location);
+  }
+  shape.assign(x.shape().begin(), x.shape().end() - 1);
+  shape.insert(shape.end(), {Dim(blocks), Dim(block)});
+  const Value firsts = min(reshape(all, shape, location), {{last + 1}}, false, location);
+  const Value best =
+      slice_axis(sorted(firsts, false, kPositionBits, location), -1, {.stop = Dim(k)}, location);
+  // The positions of the elements of those blocks; some past the end of the last one.
+  const Value chosen = bitwise_and(positions_of(best, location),
+                                   scalar_int(DType::kI64, -block, location), location);
+  shape[static_cast<size_t>(last)] = Dim(k);
+  Value at = add(expand_dims(chosen, {last + 1}, location),
+                 iota({Dim(block)}, 0, DType::kI64, location), location);
+  shape.pop_back();
+  shape.back() = Dim(k * block);
+  at = reshape(at, shape, location);
+  const Value inside = less(at, scalar_int(DType::kI64, length, location), location);
+  const Value near = minimum(at, scalar_int(DType::kI64, length - 1, location), location);
+  const Value keys = key_of(take_along_axis(x, near, last, location), descending, location);
+  const Value candidates =
+      where(inside, packed_at(keys, 0, cast(at, DType::kU64, location), location), none, location);
+  const Value order = sorted(candidates, false, 0, location);
+  return positions_of(slice_axis(order, -1, {.stop = Dim(k)}, location), location);
 }
 
 }  // namespace
@@ -301,8 +364,12 @@ TopK top_k(const Value& x, int64_t k, int64_t axis, bool largest, LocationPtr lo
     throw ValueError(fmt::format("top_k: {} of {} elements", k, size.str()),
                      {.label = "top_k_c1", .location = ir::str(location)});
   }
-  const Value order = argsort(x, axis, largest, location);
-  const Value indices = slice_axis(order, axis, {.stop = Dim(k)}, location);
+  const auto last = static_cast<int64_t>(x.shape().size()) - 1;
+  const Value rows = axis == last ? x : swap_axes(x, axis, last, location);
+  const int64_t block = block_for(rows, k);
+  Value indices = block > 0 ? first_of_blocks(rows, k, block, largest, location)
+                            : first_of_all(rows, k, largest, location);
+  if (axis != last) indices = swap_axes(indices, axis, last, location);
   return {take_along_axis(x, indices, axis, location), indices};
 }
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <limits>
 #include <optional>
 
 #include "tenon/ir/op_def.h"
 #include "tenon/ir/rewrite.h"
 #include "tenon/ops/ops.h"
+#include "tenon/ops/order.h"
 #include "tenon/passes/access.h"
 
 namespace tenon::passes {
@@ -78,7 +81,53 @@ Value reduce_long_axis(const ir::Node& node, const Value& x, int64_t axis) {
   return reduce(node, pieces, {axis}, true);
 }
 
+// argmax or argmin of many elements: the best one of each of kPieces equal parts, then the first of
+// the best parts. What fills the last part is never better than what stands before it.
+std::optional<Value> split_position(const ir::Node& node) {
+  const Value& x = node.operands[0];
+  const auto axis = static_cast<int64_t>(reduced_axes(node)[0]);
+  const Dim& length = x.shape()[static_cast<size_t>(axis)];
+  const Dim results = product(node.types[0].shape);
+  if (!length.is_static() || length.value() < kManyElements || !results.is_static() ||
+      results.value() >= kFewResults) {
+    return std::nullopt;
+  }
+  const int64_t part = (length.value() + kPieces - 1) / kPieces;
+  const bool max = node.op == &op::argmax;
+  Value whole = x;
+  if (part * kPieces != length.value()) {
+    Shape after(x.shape().size(), Dim(0));
+    const Shape before = after;
+    after[static_cast<size_t>(axis)] = Dim(part * kPieces - length.value());
+    Literal worst(x.dtype(), {});
+    if (is_float(x.dtype())) {
+      const double infinity = std::numeric_limits<double>::infinity();
+      worst.set_double(0, max ? -infinity : infinity);
+    } else {
+      const uint64_t bits = ops::last_bits(x.dtype(), max);
+      std::memcpy(worst.mutable_data(), &bits, size_of(x.dtype()));
+    }
+    whole = ops::pad(x, before, after, ir::make_constant(std::move(worst), node.location),
+                     node.location);
+  }
+  Shape parts = whole.shape();
+  parts[static_cast<size_t>(axis)] = Dim(kPieces);
+  parts.insert(parts.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(part));
+  const Value inside = reduce(node, ops::reshape(whole, parts, node.location), {axis + 1}, false);
+  const Value first = ops::iota({Dim(kPieces)}, 0, DType::kI64, node.location);
+  Shape along(x.shape().size(), Dim(1));
+  along[static_cast<size_t>(axis)] = Dim(kPieces);
+  const Value starts = ops::mul(ops::reshape(first, along, node.location),
+                                ops::scalar_int(DType::kI64, part, node.location), node.location);
+  const Value at = ops::add(inside, starts, node.location);
+  const Value best = ops::take_along_axis(x, at, axis, node.location);
+  const Value which = reduce(node, best, {axis}, true);
+  return ops::reshape(ops::take_along_axis(at, which, axis, node.location), node.types[0].shape,
+                      node.location);
+}
+
 std::optional<Value> split(const ir::Node& node) {
+  if (node.op == &op::argmax || node.op == &op::argmin) return split_position(node);
   if (!splits(node)) return std::nullopt;
   const std::vector<int> axes = reduced_axes(node);
   Value x = node.operands[0];

@@ -16,7 +16,7 @@ namespace op = ops::op;
 
 constexpr int64_t kFewRows = 16;
 constexpr int64_t kLongRow = 65536;
-constexpr int64_t kPieceBytes = int64_t{1} << 20;  // what sorts from a second cache
+constexpr int64_t kPieceBytes = int64_t{2} << 20;  // what sorts from a second cache
 constexpr int64_t kMostPieces = 8;
 
 bool splits(const ir::Node& node) {

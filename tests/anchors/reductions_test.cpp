@@ -392,5 +392,59 @@ TEST(Products, OverNothing) {
       });
 }
 
+// Rows are summed up first: a spread that is small beside the mean stays, also between rows.
+TEST(Variance, OfManyRowsFarFromZero) {
+  for (const double step : {0.0, 64.0}) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < 70 * 33; ++i) {
+      values.push_back(1e6 + static_cast<double>(i * 31 % 13) + step * static_cast<double>(i / 33));
+    }
+    double mean = 0;
+    for (const double v : values) mean += v / static_cast<double>(values.size());
+    double squares = 0;
+    for (const double v : values) squares += (v - mean) * (v - mean);
+    const double n = static_cast<double>(values.size());
+    const Tensor x = floats(f32, values).reshape({70, 33}).eval();
+    for (const One& fn : std::vector<One>{[](const Tensors& t) { return var(t[0]); },
+                                          [](const Tensors& t) {
+                                            return var(t[0].reshape({7, 10, 33}), {0, 1, 2});
+                                          },
+                                          [](const Tensors& t) {
+                                            return var(t[0].reshape({70, 3, 11}), {0, -1, 1}, true);
+                                          }}) {
+      expect_near_on_every_path(fn, {x}, {squares / n}, 1e-6);
+    }
+    expect_near_on_every_path([](const Tensors& t) { return var(t[0], {}, false, 1); }, {x},
+                              {squares / (n - 1)}, 1e-6);
+  }
+}
+
+// Long enough to be searched in parts: the first of equals in and between parts, NaN, the padding.
+TEST(Positions, OfMany) {
+  for (const int64_t n : {65536, 70001}) {
+    std::vector<double> values(static_cast<size_t>(n), -kInf);
+    const auto put = [&](std::vector<int64_t> at, double value) {
+      std::vector<double> changed = values;
+      for (const int64_t i : at) changed[static_cast<size_t>(i)] = value;
+      return floats(f32, changed).eval();
+    };
+    const One both = [](const Tensors& t) {
+      return stack({argmax(t[0]), argmin(-t[0]), argmax(t[0].reshape({1, -1}), 1)[0]});
+    };
+    const auto expect = [&](const Tensor& x, double wanted) {
+      expect_on_every_path(both, {x}, {wanted, wanted, wanted});
+    };
+    expect(put({}, 0), 0);
+    expect(put({n - 1}, 5), static_cast<double>(n - 1));
+    expect(put({n / 2, n / 3, n - 2}, 5), static_cast<double>(n / 3));
+    expect(put({n / 2 + 1, n / 2}, kNan), static_cast<double>(n / 2));
+    const Tensor bytes = cast(put({40000, 50000}, 200), u8).eval();
+    expect_on_every_path([](const Tensors& t) { return argmax(t[0]); }, {bytes}, {40000});
+    const Tensor shorts = cast(put({n - 3}, 0), i16).eval();
+    expect_on_every_path([](const Tensors& t) { return argmax(t[0]); }, {shorts},
+                         {static_cast<double>(n - 3)});
+  }
+}
+
 }  // namespace
 }  // namespace tenon::anchors

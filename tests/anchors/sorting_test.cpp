@@ -64,6 +64,35 @@ TEST(Sorting, TopK) {
   expect_refused([&] { top_k(x, -1); }, {"ValueError", "top_k", "-1", "[top_k_c1]"});
 }
 
+// Long enough for blocks: the ends, ties over blocks, another axis, a last block that is not whole.
+TEST(Sorting, TopKOfMany) {
+  for (const DType d : {f32, f16, i16, u8}) {
+    for (const int64_t n : {4096, 5003}) {
+      std::vector<double> values;
+      for (int64_t i = 0; i < 2 * n; ++i) values.push_back(static_cast<double>(i * 7919 % 251));
+      if (is_float(d)) values[static_cast<size_t>(n - 1)] = kNan;
+      const Tensor x = floats(d, values).reshape({2, n}).eval();
+      for (const bool largest : {true, false}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name(d), n, largest));
+        const Tensor order = argsort(x, 1, largest);
+        const Tensor first = order[{":", "0:9"}];
+        const std::vector<double> wanted = cast(first, f64).to_vector<double>();
+        on_every_path(
+            [largest](const Tensors& t) {
+              const auto [values, at] = top_k(transpose(t[0]), 9, 0, largest);
+              return Tensors{transpose(at), transpose(values),
+                             take_along_axis(t[0], transpose(at), 1)};
+            },
+            {x},
+            [&](const Tensors& got) {
+              expect_values(got[0], wanted);
+              expect_values(got[1], cast(got[2], f64).to_vector<double>());
+            });
+      }
+    }
+  }
+}
+
 TEST(Sorting, AxesAndNothing) {
   const Tensor x = floats(i32, {3, 1, 2, 9, 7, 8}).reshape({2, 3}).eval();
   expect_on_every_path([](const Tensors& t) { return sort(t[0], 0, true); }, {x},
