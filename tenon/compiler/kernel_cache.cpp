@@ -119,8 +119,8 @@ KernelCodePtr read_entry(const Digest& key) {
 }
 
 void write_entry(const Digest& key, const KernelCode& code) {
-  std::string folder = cache_folder();
-  if (folder.empty() || !prepare_folder(folder)) return;
+  const std::string folder = own_cache_folder();
+  if (folder.empty()) return;
   FileHeader header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.entry = code.entry;
@@ -151,6 +151,11 @@ std::string cache_folder() {
     return std::string(home) + "/.cache/tenon";
   }
   return "";
+}
+
+std::string own_cache_folder() {
+  std::string folder = cache_folder();
+  return !folder.empty() && prepare_folder(folder) ? folder : "";
 }
 
 KernelCodePtr find_kernel(const Digest& key, bool on_disk) {

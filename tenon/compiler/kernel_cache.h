@@ -26,6 +26,8 @@ using KernelCodePtr = std::shared_ptr<const KernelCode>;
 // TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else $HOME/.cache/tenon; empty when none is set or
 // TENON_CACHE_DIR is empty (which turns the disk cache off).
 std::string cache_folder();
+// That folder, made when it is missing; empty when there is none or others could write to it.
+std::string own_cache_folder();
 
 // Thread-safe. Null when absent; `on_disk` permits the second level.
 KernelCodePtr find_kernel(const Digest& key, bool on_disk);

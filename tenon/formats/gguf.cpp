@@ -311,6 +311,10 @@ std::shared_ptr<const GgufFile> GgufFile::open(const std::string& path) {
   return GgufParser(file->bytes(), path, file, /*mapped=*/true).parse();
 }
 
+void GgufFile::release(const GgufTensor& tensor) const {
+  if (mapped_) release_pages(tensor.data);
+}
+
 std::shared_ptr<const void> GgufFile::hold(const GgufTensor& tensor) const {
   if (!mapped_) return owner_;
   auto release = [owner = owner_, data = tensor.data](const void*) { release_pages(data); };

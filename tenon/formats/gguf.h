@@ -88,9 +88,11 @@ class GgufFile {
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }
   uint64_t size() const { return bytes_.size(); }
-  // Keeps the file's bytes in place; when the last of these goes that was given for `tensor`, pages
-  // of a mapped file that the tensor alone has filled no longer count as the process's memory.
+  // Keeps the file's bytes in place, and releases the tensor's when it goes.
   std::shared_ptr<const void> hold(const GgufTensor& tensor) const;
+  // Lets the system take back the memory of a mapped file's pages that this tensor alone fills;
+  // they are read again when they are next used.
+  void release(const GgufTensor& tensor) const;
 
   // In the order of the file.
   const std::vector<GgufEntry>& metadata() const { return metadata_; }

@@ -10,7 +10,9 @@
 #include "tenon/frontend/nn.h"
 #include "tenon/frontend/quantized.h"
 #include "tenon/frontend/subgraph.h"
+#include "tenon/pipelines/llama/program_cache.h"
 #include "tenon/program/program.h"
+#include "tenon/runtime/cpu.h"
 
 namespace tenon::pipelines {
 namespace {
@@ -240,13 +242,51 @@ auto runner(const std::shared_ptr<Executable>& program) {
   };
 }
 
+auto runner(const program::Program& program) {
+  return [program](const std::vector<runtime::Array>& arguments) {
+    return program.execute_raw(arguments);
+  };
+}
+
+std::vector<program::Program> load_programs(
+    const std::shared_ptr<const program::Artifact>& artifact) {
+  std::vector<program::Program> programs;
+  for (const char* name : {"prompt", "decode"}) {
+    programs.push_back(program::Program::load(artifact, {.program = name}));
+  }
+  return programs;
+}
+
 }  // namespace
 
 std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, const MatrixForm& form,
                                              const Progress& progress) {
   const LlamaConfig config = LlamaConfig::from_gguf(file);
   WeightDecoder decoder(file, form, progress);
-  const auto programs = compile_programs(config, form);
+  std::vector<std::shared_ptr<Executable>> compiled;
+  const auto compile_once = [&]() -> auto& {
+    if (compiled.empty()) compiled = compile_programs(config, form);
+    return compiled;
+  };
+  // Weights that are decoded are made one by one as they are packed, which saved programs do not.
+  const auto artifact =
+      form.encodings.empty() ? nullptr : cached_programs(config, form, [&](const auto& path) {
+        const auto& programs = compile_once();
+        tenon::save(path, {programs.begin(), programs.end()}, {runtime::cpu_level()});
+      });
+  if (artifact != nullptr) {
+    std::vector<program::Program> programs = load_programs(artifact);
+    check_tensors(file, programs[0].weights());
+    program::ExternalArrays arrays;
+    for (const program::Weight& weight : programs[0].weights()) {
+      arrays[weight.name] = decoder.decode(weight.name).array();
+    }
+    program::Program::bind_all(programs, arrays);
+    for (const formats::GgufTensor& tensor : file.tensors()) file.release(tensor);
+    return std::shared_ptr<LlamaModel>(
+        new LlamaModel(config, runner(programs[0]), runner(programs[1])));
+  }
+  const auto& programs = compile_once();
   check_tensors(file, programs[0]->weights());
   bind_weights_from(programs,
                     [&](const program::Weight& weight) { return decoder.decode(weight.name); });
@@ -270,20 +310,12 @@ void LlamaModel::save(const LlamaConfig& config, const MatrixForm& form, const s
 
 std::shared_ptr<LlamaModel> LlamaModel::load_saved(const std::string& path,
                                                    const LlamaConfig& config, const Weights& data) {
-  const auto artifact = program::Artifact::open(path);
-  std::vector<program::Program> programs;
-  for (const char* name : {"prompt", "decode"}) {
-    programs.push_back(program::Program::load(artifact, {.program = name}));
-  }
+  std::vector<program::Program> programs = load_programs(program::Artifact::open(path));
   program::ExternalArrays arrays;
   for (const auto& [name, tensor] : data) arrays[name] = tensor.array();
   program::Program::bind_all(programs, arrays);
-  auto run = [](const program::Program& program) -> Run {
-    return [program](const std::vector<runtime::Array>& arguments) {
-      return program.execute_raw(arguments);
-    };
-  };
-  return std::shared_ptr<LlamaModel>(new LlamaModel(config, run(programs[0]), run(programs[1])));
+  return std::shared_ptr<LlamaModel>(
+      new LlamaModel(config, runner(programs[0]), runner(programs[1])));
 }
 
 LlamaCache LlamaModel::new_cache(int64_t batch) const {
