@@ -98,7 +98,8 @@ struct KernelInfo {
 
 // Machine code of all kernels for one instruction set.
 struct Image {
-  std::string level;  // "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "aarch64"
+  std::string
+      level;  // "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "x86-64-v4-amx", "aarch64"
   std::vector<std::byte> bytes;
   std::vector<uint64_t> offsets;  // one per kernel
 };

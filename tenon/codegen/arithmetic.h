@@ -25,6 +25,10 @@ class Arithmetic {
   // The result of pure instruction `inst` on operands that are all scalars or all vectors.
   llvm::Value* emit(const kir::Inst& inst, llvm::ArrayRef<llvm::Value*> args);
 
+  // dots.cpp: kDot4 and kDot2.
+  llvm::Value* dot_bytes(llvm::ArrayRef<llvm::Value*> args);
+  llvm::Value* dot_bf16(llvm::ArrayRef<llvm::Value*> args);
+
   llvm::Value* combine(kir::Combine combine, llvm::Value* a, llvm::Value* b);
   llvm::Constant* neutral(kir::Combine combine, kir::Type type) const;
 
@@ -55,9 +59,7 @@ class Arithmetic {
   Value* by_register(unsigned lanes, llvm::ArrayRef<Value*> args,
                      const std::function<Value*(llvm::ArrayRef<Value*>)>& emit);
   unsigned dot_lanes(const Value* value) const;
-  Value* dot_bytes(llvm::ArrayRef<Value*> args);
   Value* dot_bytes_one_by_one(llvm::ArrayRef<Value*> args);
-  Value* dot_bf16(llvm::ArrayRef<Value*> args);
 
   // rounding.cpp
   Value* multiply_add(Value* a, Value* b, Value* c);  // one rounding where the target has it

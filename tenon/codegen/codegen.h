@@ -10,11 +10,11 @@
 
 namespace tenon::codegen {
 
-// x86-64, -v3, -v4, -v4 with VNNI and BF16 dot products, aarch64.
-enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512, kAvx512Dot, kNeon };
-inline constexpr size_t kIsaCount = 5;
-std::string_view name(Isa isa);  // "baseline", "avx2", "avx512", "avx512dot", "neon"
-// "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "aarch64"
+// x86-64, -v3, -v4, -v4 with VNNI and BF16 dot products, the same with AMX tiles, aarch64.
+enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512, kAvx512Dot, kAmx, kNeon };
+inline constexpr size_t kIsaCount = 6;
+std::string_view name(Isa isa);  // "baseline", "avx2", "avx512", "avx512dot", "amx", "neon"
+// "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "x86-64-v4-amx", "aarch64"
 std::string_view triple_level(Isa isa);
 // The other way. Raises ValueError for an unknown level.
 Isa isa_of_level(std::string_view level);

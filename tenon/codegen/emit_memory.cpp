@@ -238,10 +238,13 @@ void Emitter::prefetch_ahead(const Address& address) {
   const int64_t bytes = size * address.step * mode_.lanes * mode_.parts;
   for (int64_t at = 0; at < bytes; at += kLine) {
     const int64_t elements = mode_.ahead_elements + (mode_.ahead_bytes + at) / size;
-    Value* pointer = scalar_pointer(address, elements);
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    prefetch_line(scalar_pointer(address, elements));
   }
+}
+
+void Emitter::prefetch_line(Value* pointer) {
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                     {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
 }
 
 Emitter::Values Emitter::gather(const Address& address, const Values* predicate,
@@ -373,9 +376,7 @@ void Emitter::emit_prefetch(const Inst& inst) {
   int parts = address.index.spread == Spread::kUniform ? 1 : mode_.parts;
   int64_t stride = stride_of(address).value_or(0);
   for (int part = 0; part < parts; ++part) {
-    Value* pointer = scalar_pointer(address, stride * part * mode_.lanes);
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    prefetch_line(scalar_pointer(address, stride * part * mode_.lanes));
   }
 }
 

@@ -23,6 +23,10 @@ Emitter::Emitter(llvm::Module& module, const Target& target, const kir::Kernel& 
 void Emitter::emit(const std::string& function_name) {
   begin_function(function_name);
   emit_block(kernel_.body);
+  if (uses_tiles_) {
+    configure_tiles(&*function_->getEntryBlock().getFirstNonPHIOrDbg());
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+  }
   if (wrote_past_caches_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRetVoid();
 }
@@ -116,6 +120,7 @@ void Emitter::emit_inst(const Inst& inst) {
     case Op::kLoad: return emit_load(inst);
     case Op::kStore: return emit_store(inst);
     case Op::kPrefetch: return emit_prefetch(inst);
+    case Op::kPanelDot: return emit_panel_dot(inst);
     case Op::kCheck: return emit_check(inst);
     case Op::kAny: return emit_any(inst);
     case Op::kTable: return emit_table(inst);

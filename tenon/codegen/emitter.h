@@ -90,6 +90,7 @@ class Emitter {
                          const Values* other);
   Values gather(const Address& address, const Values* predicate, const Values* other);
   void prefetch_ahead(const Address& address);
+  void prefetch_line(Value* pointer);
   void store(const Address& address, kir::Val value, const Values* predicate, bool streaming);
   void store_contiguous(const Address& address, bool reversed, Values values,
                         const Values* predicate, bool streaming);
@@ -107,6 +108,15 @@ class Emitter {
   llvm::Instruction* tag(llvm::Instruction* access, uint32_t buffer) const;
   Value* from_memory(Value* loaded, uint32_t buffer);
   Value* to_memory(Value* value, uint32_t buffer);
+
+  // emit_panel.cpp
+  struct Panel;
+  void emit_panel_dot(const kir::Inst& inst);
+  void emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows, int64_t column,
+                          int vectors);
+  void emit_panel_tiles(const Panel& panel);
+  void store_panel_sum(Value* sum, Value* place, Value* add);
+  void configure_tiles(llvm::Instruction* before);
 
   // emit_table.cpp
   void emit_table(const kir::Inst& inst);
@@ -148,6 +158,7 @@ class Emitter {
   std::unordered_map<const kir::Inst*, Held> held_;
   Mode mode_;
   bool wrote_past_caches_ = false;
+  bool uses_tiles_ = false;
 };
 
 class Emitter::ModeScope {

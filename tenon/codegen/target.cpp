@@ -26,6 +26,7 @@ constexpr std::array<Target, kIsaCount> kTargets = {{
      .has_masks = false,
      .has_masks32 = false,
      .has_dots = false,
+     .has_tiles = false,
      .is_arm = false,
      .triple = kX86Triple,
      .cpu = "x86-64",
@@ -39,6 +40,7 @@ constexpr std::array<Target, kIsaCount> kTargets = {{
      .has_masks = false,
      .has_masks32 = true,
      .has_dots = false,
+     .has_tiles = false,
      .is_arm = false,
      .triple = kX86Triple,
      .cpu = "x86-64-v3",
@@ -52,6 +54,7 @@ constexpr std::array<Target, kIsaCount> kTargets = {{
      .has_masks = true,
      .has_masks32 = true,
      .has_dots = false,
+     .has_tiles = false,
      .is_arm = false,
      .triple = kX86Triple,
      .cpu = "x86-64-v4",
@@ -65,10 +68,26 @@ constexpr std::array<Target, kIsaCount> kTargets = {{
      .has_masks = true,
      .has_masks32 = true,
      .has_dots = true,
+     .has_tiles = false,
      .is_arm = false,
      .triple = kX86Triple,
      .cpu = "x86-64-v4",
      .features = "-prefer-256-bit,+avx512vnni,+avx512bf16"},
+    {.isa = Isa::kAmx,
+     .vector_bits = 512,
+     .vector_regs = 32,
+     .has_fma = true,
+     .has_f16c = true,
+     .has_round = true,
+     .has_masks = true,
+     .has_masks32 = true,
+     .has_dots = true,
+     .has_tiles = true,
+     .is_arm = false,
+     .triple = kX86Triple,
+     .cpu = "x86-64-v4",
+     .features = "-prefer-256-bit,+avx512vnni,+avx512bf16,"
+                 "+amx-tile,+amx-bf16,+amx-int8"},
     {.isa = Isa::kNeon,
      .vector_bits = 128,
      .vector_regs = 32,
@@ -78,6 +97,7 @@ constexpr std::array<Target, kIsaCount> kTargets = {{
      .has_masks = false,
      .has_masks32 = false,
      .has_dots = false,
+     .has_tiles = false,
      .is_arm = true,
      .triple = "aarch64-unknown-linux-gnu",
      .cpu = "generic",
@@ -91,13 +111,19 @@ constexpr std::array<Names, kIsaCount> kNames = {{{"baseline", "x86-64"},
                                                   {"avx2", "x86-64-v3"},
                                                   {"avx512", "x86-64-v4"},
                                                   {"avx512dot", "x86-64-v4-dot"},
+                                                  {"amx", "x86-64-v4-amx"},
                                                   {"neon", "aarch64"}}};
 
-bool has_dots(const kir::Block& block) {
-  return std::any_of(block.insts.begin(), block.insts.end(), [](const kir::Inst* inst) {
-    return inst->op == kir::Op::kDot4 || inst->op == kir::Op::kDot2 ||
-           (inst->loop != nullptr && has_dots(inst->loop->body));
-  });
+// The plainest of the AVX-512 levels at which a block's code is all that it can be.
+Isa wanted_level(const kir::Block& block) {
+  Isa wanted = Isa::kAvx512;
+  for (const kir::Inst* inst : block.insts) {
+    if (inst->op == kir::Op::kPanelDot) return Isa::kAmx;
+    const bool dots = inst->op == kir::Op::kDot4 || inst->op == kir::Op::kDot2;
+    if (dots) wanted = std::max(wanted, Isa::kAvx512Dot);
+    if (inst->loop != nullptr) wanted = std::max(wanted, wanted_level(inst->loop->body));
+  }
+  return wanted;
 }
 
 void initialize_targets() {
@@ -155,12 +181,13 @@ Isa isa_of_level(std::string_view level) {
     if (kNames[i].level == level) return static_cast<Isa>(i);
   }
   throw ValueError(fmt::format("compile: unknown level '{}'", level),
-                   {.hint = "levels are x86-64, x86-64-v3, x86-64-v4, x86-64-v4-dot and aarch64"});
+                   {.hint = "levels are x86-64, x86-64-v3, x86-64-v4, x86-64-v4-dot, "
+                            "x86-64-v4-amx and aarch64"});
 }
 
 Isa plainest(const kir::Kernel& kernel, Isa isa) {
-  if (isa != Isa::kAvx512Dot) return isa;
-  return has_dots(kernel.body) ? isa : Isa::kAvx512;
+  if (isa != Isa::kAvx512Dot && isa != Isa::kAmx) return isa;
+  return std::min(isa, wanted_level(kernel.body));
 }
 
 const Target& target_of(Isa isa) { return kTargets[static_cast<size_t>(isa)]; }

@@ -19,6 +19,7 @@ struct Target {
   bool has_masks;    // predicated loads and stores of every element size
   bool has_masks32;  // predicated loads and stores of 32- and 64-bit elements
   bool has_dots;     // dot products of bytes and of bf16 pairs as instructions
+  bool has_tiles;    // matrix tiles of bf16 and of bytes
   bool is_arm;
   const char* triple;
   const char* cpu;

@@ -12,7 +12,8 @@
 namespace tenon::compiler {
 
 struct Options {
-  // Levels to emit code for: "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "aarch64". Empty:
+  // Levels to emit code for: "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-dot",
+  // "x86-64-v4-amx", "aarch64". Empty:
   // the best that this CPU runs, or what TENON_ISA forces. A level whose extras no kernel uses is
   // replaced by the one it adds to.
   std::vector<std::string> levels;

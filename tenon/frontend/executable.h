@@ -37,8 +37,8 @@ struct CompileOptions {
 };
 
 // Levels of machine code that save() writes when none are named; "aarch64" is there to be added.
-inline const std::vector<std::string> kSavedLevels = {"x86-64-v4-dot", "x86-64-v4", "x86-64-v3",
-                                                      "x86-64"};
+inline const std::vector<std::string> kSavedLevels = {"x86-64-v4-amx", "x86-64-v4-dot", "x86-64-v4",
+                                                      "x86-64-v3", "x86-64"};
 
 // The leaves of a call, and the tensors among them; reused between calls.
 struct CallLeaves {

@@ -341,6 +341,14 @@ void Builder::prefetch(uint32_t buffer, Val index) {
   effect({.op = Op::kPrefetch, .type = Type::kVoid, .args = {index}, .buffer = buffer});
 }
 
+void Builder::panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Val left_index,
+                        Val right_index, Val words, Val add) {
+  Val args[] = {sums_index, left_index, right_index, words, add};
+  for (Val arg : args) depth_of(arg);
+  effect({.op = Op::kPanelDot, .type = Type::kVoid, .args = {args, args + 5}, .buffer = sums});
+  scopes_.back()->block->insts.back()->panel = std::make_unique<PanelDot>(panel);
+}
+
 // --- control ---
 
 std::vector<Val> Builder::loop(

@@ -61,6 +61,7 @@ class Evaluator {
         if (at(inst.args[0]) == 0) *args_.status = inst.imm_int;
         return;
       case Op::kPrefetch: return;
+      case Op::kPanelDot: return panel_dot(inst);
       case Op::kFor: return loop(inst);
       case Op::kIf:
         if (at(inst.args[0]) != 0) block(inst.loop->body);
@@ -98,6 +99,43 @@ class Evaluator {
   void store(const Inst& inst) {
     if (inst.args.size() == 3 && at(inst.args[2]) == 0) return;
     std::memcpy(element(inst), &at(inst.args[1]), size_of(kernel_.buffers[inst.buffer].dtype));
+  }
+
+  void panel_dot(const Inst& inst) {
+    const PanelDot& panel = *inst.panel;
+    const int64_t words = int_at(inst.args[3]);
+    auto word = [&](uint32_t buffer, size_t arg, int64_t more) {
+      return memory_[buffer] + 4 * (int_at(inst.args[arg]) + more);
+    };
+    for (int64_t r = 0; r < panel.rows; ++r) {
+      for (int64_t j = 0; j < kPanelDotColumns; ++j) {
+        char* place = word(inst.buffer, 0, r * panel.sums_stride + j);
+        uint32_t sum = 0, left = 0, right = 0;
+        if (at(inst.args[4]) != 0) std::memcpy(&sum, place, 4);
+        for (int64_t w = 0; w < words; ++w) {
+          std::memcpy(&left, word(panel.left, 1, r * panel.left_stride + w), 4);
+          std::memcpy(&right, word(panel.right, 2, w * kPanelDotColumns + j), 4);
+          sum = multiply_words(panel.kind, sum, left, right);
+        }
+        std::memcpy(place, &sum, 4);
+      }
+    }
+  }
+
+  // A signed left byte is an unsigned one that is 128 too large when its top bit is turned round.
+  uint32_t multiply_words(PanelDot::Kind kind, uint32_t sum, uint32_t left, uint32_t right) const {
+    constexpr uint32_t kTopBits = 0x80808080u;
+    if (kind == PanelDot::Kind::kS8) left ^= kTopBits;
+    Bits in[] = {sum, left, right};
+    const bool is_bf16 = kind == PanelDot::Kind::kBF16;
+    auto result = static_cast<uint32_t>(eval_scalar(is_bf16 ? Op::kDot2 : Op::kDot4,
+                                                    is_bf16 ? Type::kF32 : Type::kI32, Type::kI32,
+                                                    Pred::kEq, 0, in, options_));
+    if (kind != PanelDot::Kind::kS8) return result;
+    in[0] = 0;
+    in[1] = kTopBits;
+    return result - static_cast<uint32_t>(
+                        eval_scalar(Op::kDot4, Type::kI32, Type::kI32, Pred::kEq, 0, in, options_));
   }
 
   void loop(const Inst& inst) {

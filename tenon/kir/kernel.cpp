@@ -40,6 +40,11 @@ std::string_view name(Type type) {
   return kNames[static_cast<int>(type)];
 }
 
+std::string_view name(PanelDot::Kind kind) {
+  static constexpr std::string_view kNames[] = {"bf16", "s8", "u8"};
+  return kNames[static_cast<int>(kind)];
+}
+
 std::string_view name(Op op) {
   static constexpr std::string_view kNames[] = {
 #define X(e, text) text,
@@ -95,6 +100,7 @@ class Cloner {
     inst->buffer = from.buffer;
     inst->imm_int = from.imm_int;
     inst->imm_float = from.imm_float;
+    if (from.panel) inst->panel = std::make_unique<PanelDot>(*from.panel);
     for (Val arg : from.args) inst->args.push_back(map(arg));
     map_[&from] = inst;
     return inst;

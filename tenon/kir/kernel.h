@@ -162,6 +162,9 @@ std::string_view name(Type type);
   X(kStore, "store")       /* index, T [, i1 predicate] */ \
   X(kCheck, "check")       /* i1: where false in an active lane, status becomes imm_int (not 0) */ \
   X(kPrefetch, "prefetch") /* index: a hint, never a fault */ \
+  X(kPanelDot, "paneldot") /* products of rows and a panel, see PanelDot: index of the sums, of \
+                              the left words and of the right words, count of words (a multiple \
+                              of 16), i1: add to the sums that are there. Outside vector loops */ \
   X(kFor, "for")           /* lo, hi; body, variable and carried values in `loop` */ \
   X(kIf, "if")             /* uniform i1: runs `loop->body` once; no results */
 
@@ -250,6 +253,28 @@ struct Loop {
   Block body;
 };
 
+// kPanelDot: the heart of matrix products of small operands, one instruction so that each target
+// takes what it has (matrix tiles, dot products, multiply-adds). A word is 32 bits of adjacent
+// operands; a panel has 32 columns, so that word w of column j stands at 32 * w + j. With `count`
+// words a row:
+//   sums[r * sums_stride + j] = (add ? itself : 0) + Σ_w left[r * left_stride + w] · right[32 w +
+//   j]
+// for r < rows, j < 32, where a product of words is that of kDot2 or kDot4 (with either signedness
+// of the left operand). Sums are f32 or i32. Rows up to the next multiple of 16 may be read and
+// written besides. Indices and strides count words, whatever the buffers' dtype.
+struct PanelDot {
+  enum class Kind : uint8_t { kBF16, kS8, kU8 };  // of the left operand; the right one: bf16, s8
+  Kind kind = Kind::kBF16;
+  uint32_t left = 0, right = 0;  // buffers; Inst::buffer holds the sums
+  int64_t rows = 1;              // 1 to 32
+  int64_t sums_stride = 32;
+  int64_t left_stride = 0;
+};
+inline constexpr int64_t kPanelDotColumns = 32;
+inline constexpr int64_t kPanelDotWords = 16;  // the count of words is a multiple of this
+inline constexpr int64_t kPanelDotRows = 32;   // the most rows
+std::string_view name(PanelDot::Kind kind);
+
 struct Inst {
   Op op;
   Type type;
@@ -260,7 +285,8 @@ struct Inst {
   int64_t imm_int = 0;
   double imm_float = 0;  // kConst of a float type
   std::vector<Val> args;
-  std::unique_ptr<Loop> loop;  // kFor, kIf
+  std::unique_ptr<Loop> loop;       // kFor, kIf
+  std::unique_ptr<PanelDot> panel;  // kPanelDot
 };
 
 struct Buffer {

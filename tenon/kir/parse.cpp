@@ -200,6 +200,7 @@ class Parser {
     if (word == "for") return for_loop(into, results);
     if (word == "if") return conditional(into);
     if (word == "store") return store(into);
+    if (word == "paneldot") return panel_dot(into);
     if (word == "check" || word == "prefetch") return effect(into, word);
     if (results.size() != 1) lex_.fail(fmt::format("{} defines one value", word));
     Op op = one_of(ops_, word, "an instruction");
@@ -215,11 +216,15 @@ class Parser {
     return it->second;
   }
 
-  void access(Inst& inst) {
-    inst.buffer = buffer();
+  void access(Inst& inst) { inst.buffer = place(inst); }
+
+  // "name[index]": the index becomes an argument.
+  uint32_t place(Inst& inst) {
+    const uint32_t named = buffer();
     lex_.expect("[");
     inst.args.push_back(operand(Type::kI64));
     lex_.expect("]");
+    return named;
   }
 
   // Constants of an instruction get the type that stands at its end, so that is found first.
@@ -310,6 +315,29 @@ class Parser {
     into.insts.push_back(inst);
   }
 
+  void panel_dot(Block& into) {
+    Inst* inst = kernel_.make(Op::kPanelDot, Type::kVoid);
+    inst->panel = std::make_unique<PanelDot>();
+    PanelDot& panel = *inst->panel;
+    panel.kind = one_of(kinds_, lex_.take(), "a kind of operands");
+    access(*inst);
+    lex_.expect("rows");
+    panel.rows = integer();
+    lex_.expect("stride");
+    panel.sums_stride = integer();
+    lex_.expect(",");
+    panel.left = place(*inst);
+    lex_.expect("stride");
+    panel.left_stride = integer();
+    lex_.expect(",");
+    panel.right = place(*inst);
+    for (Type type : {Type::kI64, Type::kI1}) {
+      lex_.expect(",");
+      inst->args.push_back(operand(type));
+    }
+    into.insts.push_back(inst);
+  }
+
   void for_loop(Block& into, const std::vector<std::string>& results) {
     Inst* inst = kernel_.make(Op::kFor, Type::kVoid);
     inst->loop = std::make_unique<Loop>();
@@ -390,6 +418,7 @@ class Parser {
   std::map<std::string, uint32_t> buffer_names_;
   std::map<std::string_view, Type> types_ = names_of<Type>(static_cast<int>(Type::kF64) + 1);
   std::map<std::string_view, Op> ops_ = names_of<Op>(static_cast<int>(Op::kIf) + 1);
+  std::map<std::string_view, PanelDot::Kind> kinds_ = names_of<PanelDot::Kind>(3);
   std::map<std::string_view, Pred> preds_ = names_of<Pred>(static_cast<int>(Pred::kUno) + 1);
   std::map<std::string_view, Combine> combines_ =
       names_of<Combine>(static_cast<int>(Combine::kXor) + 1);

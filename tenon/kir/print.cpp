@@ -157,6 +157,7 @@ class Printer {
       case Op::kStore: return store(inst);
       case Op::kCheck: return line(fmt::format("check{}, {}", uses(inst), inst.imm_int));
       case Op::kPrefetch: return line("prefetch " + access(inst));
+      case Op::kPanelDot: return panel_dot(inst);
       default: break;
     }
     std::string text = right_side(inst);
@@ -190,6 +191,15 @@ class Printer {
                                    access(inst), use(inst.args[1]));
     if (inst.args.size() == 3) text += " if " + use(inst.args[2]);
     line(text);
+  }
+
+  void panel_dot(const Inst& inst) {
+    const PanelDot& panel = *inst.panel;
+    line(fmt::format("paneldot {} {} rows {} stride {}, {}[{}] stride {}, {}[{}], {}, {}",
+                     kir::name(panel.kind), access(inst), panel.rows, panel.sums_stride,
+                     buffer_name(panel.left), use(inst.args[1]), panel.left_stride,
+                     buffer_name(panel.right), use(inst.args[2]), use(inst.args[3]),
+                     use(inst.args[4])));
   }
 
   void for_loop(const Inst& inst) {

@@ -77,6 +77,7 @@ class Verifier {
     for (const Inst* inst : body.insts) {
       for (Val arg : inst->args) defined(inst, arg);
       instruction(*inst);
+      require(inst->op != Op::kPanelDot || !in_vector, inst, "stands outside vector loops");
       if (inst->loop) control(*inst, depth, in_vector, in_parallel);
       require(visible_.insert(inst).second, inst, "stands in two places");
       own.push_back(inst);
@@ -116,6 +117,7 @@ class Verifier {
         return require(
             inst.args.size() == 1 && inst.args[0]->type == Type::kI1 && inst.imm_int != 0, &inst,
             "takes an i1 and a code other than 0");
+      case Op::kPanelDot: return panel_dot(inst);
       case Op::kFor:
         return require(inst.args.size() == 2 && inst.loop != nullptr &&
                            inst.args[0]->type == Type::kI64 && inst.args[1]->type == Type::kI64,
@@ -155,6 +157,20 @@ class Verifier {
     } else {
       require(n == 1, &inst, "takes an index");
     }
+  }
+
+  void panel_dot(const Inst& inst) {
+    require(inst.panel != nullptr && inst.args.size() == 5, &inst, "has five arguments");
+    const PanelDot& panel = *inst.panel;
+    for (size_t k = 0; k < 4; ++k) require(inst.args[k]->type == Type::kI64, &inst, "has indices");
+    require(inst.args[4]->type == Type::kI1, &inst, "takes an i1");
+    const size_t count = kernel_.buffers.size();
+    require(inst.buffer < count && panel.left < count && panel.right < count, &inst,
+            "names buffers of the kernel");
+    const Type wanted = panel.kind == PanelDot::Kind::kBF16 ? Type::kF32 : Type::kI32;
+    const Buffer& sums = kernel_.buffers[inst.buffer];
+    require(sums.written && type_of(sums.dtype) == wanted, &inst, "writes sums of its type");
+    require(panel.rows >= 1 && panel.rows <= kPanelDotRows, &inst, "has 1 to 32 rows");
   }
 
   void pure(const Inst& inst) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tenon/base/error.h"
+#include "tenon/base/half.h"
 #include "tenon/ops/lower.h"
 
 namespace tenon::ops {
@@ -24,7 +25,7 @@ size_t packed_batch(const Shape& packed) { return packed.size() - 3; }
 
 // ── matmul_pack ────────────────────────────────────────────────────────────────────────────────
 // matmul_pack_c1: the operand has at least two dimensions
-// matmul_pack_c2: the operand is a float
+// matmul_pack_c2: the operand is a float; for words bf16 or i8
 
 std::vector<TensorType> matmul_pack_infer(const InferArgs& args) {
   const TensorType& b = args.in[0];
@@ -32,20 +33,47 @@ std::vector<TensorType> matmul_pack_infer(const InferArgs& args) {
     throw ShapeError(fmt::format("{}: expected at least 2 dimensions, got {}", args.op, brief(b)),
                      {.label = "matmul_pack_c1"});
   }
-  if (!is_float(b.dtype)) {
-    throw TypeError(fmt::format("{}: expected a float dtype, got {}", args.op, name(b.dtype)),
+  const bool words = args.attrs.b("words");
+  if (words ? b.dtype != DType::kBF16 && b.dtype != DType::kI8 : !is_float(b.dtype)) {
+    throw TypeError(fmt::format("{}: expected {}, got {}", args.op,
+                                words ? "bf16 or i8" : "a float dtype", name(b.dtype)),
                     {.label = "matmul_pack_c2"});
   }
   Shape shape(b.shape.begin(), b.shape.end() - 2);
   shape.push_back(panels(b.shape.back()));
-  shape.push_back(b.shape[b.rank() - 2]);
+  const Dim& depth = b.shape[b.rank() - 2];
+  shape.push_back(words ? words_of(depth, b.dtype) : depth);
   shape.push_back(Dim(kPanelColumns));
-  return {{b.dtype, shape}};
+  return {{words ? DType::kI32 : b.dtype, shape}};
+}
+
+Literal pack_words(const Literal& b, const ConcreteType& type) {
+  Literal out(type.dtype, type.dims);
+  const size_t rank = type.dims.size();
+  const auto size = static_cast<int64_t>(size_of(b.dtype()));
+  const int64_t each = elements_in_word(b.dtype());
+  const int64_t width = b.dims()[b.rank() - 1];
+  const int64_t depth = b.dims()[b.rank() - 2];
+  const int64_t words = type.dims[rank - 2];
+  const int64_t count = type.dims[rank - 3];
+  for (int64_t i = 0; i < out.count() * each; ++i) {
+    const int64_t part = i % each;
+    const int64_t at = i / each;
+    const int64_t column =
+        at / (words * kPanelColumns) % count * kPanelColumns + at % kPanelColumns;
+    const int64_t row = at / kPanelColumns % words * each + part;
+    const int64_t batch = at / (words * kPanelColumns * count);
+    if (column >= width || row >= depth) continue;
+    std::copy_n(b.data() + ((batch * depth + row) * width + column) * size, size,
+                out.mutable_data() + at * 4 + part * size);
+  }
+  return out;
 }
 
 std::vector<Literal> matmul_pack_eval(const EvalArgs& args) {
   const Literal& b = args.in[0];
   const ConcreteType& type = args.out[0];
+  if (args.attrs.b("words")) return {pack_words(b, type)};
   Literal out(type.dtype, type.dims);
   size_t rank = type.dims.size();
   int64_t width = b.dims()[b.rank() - 1];
@@ -67,10 +95,37 @@ std::vector<Literal> matmul_pack_eval(const EvalArgs& args) {
   return {out};
 }
 
+// A word from the elements of adjacent rows, each as unsigned bits.
+kir::Val pack_word(LowerContext& ctx, const ir::Value& operand, std::span<const kir::Val> index) {
+  kir::Builder& b = ctx.builder();
+  const size_t rank = index.size();
+  const int64_t each = elements_in_word(operand.dtype());
+  const Dim& width = operand.shape().back();
+  const Dim& depth = operand.shape()[operand.shape().size() - 2];
+  const kir::Val column = b.add(b.mul(index[rank - 3], b.i64(kPanelColumns)), index[rank - 1]);
+  kir::Val word = b.constant_int(kir::Type::kI32, 0);
+  for (int64_t part = 0; part < each; ++part) {
+    Index source(index.begin(), index.end() - 3);
+    source.push_back(b.add(b.mul(index[rank - 2], b.i64(each)), b.i64(part)));
+    source.push_back(column);
+    const kir::Val row = source[source.size() - 2];
+    const kir::Val inside = b.binary(kir::Op::kAnd, b.cmp(kir::Pred::kSLt, row, b.dim(depth)),
+                                     b.cmp(kir::Pred::kSLt, column, b.dim(width)));
+    kir::Val bits = ctx.element_if(operand, source, inside);
+    if (operand.dtype() == DType::kBF16) bits = b.convert(kir::Op::kBitcast, kir::Type::kI16, bits);
+    bits = b.convert(kir::Op::kZExt, kir::Type::kI32, bits);
+    bits = b.select(inside, bits, b.constant_int(kir::Type::kI32, 0));
+    const kir::Val shift = b.constant_int(kir::Type::kI32, 32 / each * part);
+    word = b.binary(kir::Op::kOr, word, b.binary(kir::Op::kShl, bits, shift));
+  }
+  return word;
+}
+
 kir::Val matmul_pack_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
                            std::span<const kir::Val> index) {
   kir::Builder& b = ctx.builder();
   const ir::Value& operand = node.operands[0];
+  if (node.attrs.b("words")) return pack_word(ctx, operand, index);
   size_t rank = index.size();
   kir::Val column = b.add(b.mul(index[rank - 3], b.i64(kPanelColumns)), index[rank - 1]);
   Index source(index.begin(), index.end() - 3);
@@ -87,7 +142,10 @@ std::vector<Sample> matmul_pack_samples() {
   return {{{{DType::kF32, {5, 40}}}, {}},
           {{{DType::kF32, {2, 3, 32}}}, {}},
           {{{DType::kBF16, {0, 7}}}, {}},
-          {{{DType::kF64, {4, "n"}}}, {}}};
+          {{{DType::kF64, {4, "n"}}}, {}},
+          {{{DType::kBF16, {5, 40}}}, {{"words", true}}},
+          {{{DType::kBF16, {2, 33, 7}}}, {{"words", true}}},
+          {{{DType::kI8, {"k", 33}}}, {{"words", true}}}};
 }
 
 // ── matmul_packed ──────────────────────────────────────────────────────────────────────────────
@@ -95,7 +153,7 @@ std::vector<Sample> matmul_pack_samples() {
 // matmul_packed_c2: the last dimension of a equals the second-last of the packed operand
 // matmul_packed_c3: n columns fill exactly the panels of the packed operand
 // matmul_packed_c4: batch dimensions broadcast
-// matmul_packed_c5: operands are floats
+// matmul_packed_c5: operands are floats, or words of bf16 with a bf16 or of i8 with i8 or u8
 
 std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
   const TensorType& a = args.in[0];
@@ -106,7 +164,10 @@ std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
     throw ShapeError(fmt::format("{}: not a packed operand{}", args.op, types()),
                      {.label = "matmul_packed_c1"});
   }
-  if (a.shape.back() != p.shape[p.rank() - 2]) {
+  const bool in_words = p.dtype == DType::kI32;
+  const DType right = in_words ? args.attrs.dtype("right") : p.dtype;
+  const Dim rows = in_words ? words_of(a.shape.back(), right) : a.shape.back();
+  if (rows != p.shape[p.rank() - 2]) {
     throw ShapeError(
         fmt::format("{}: last dimension of a ({}) and rows of the packed operand ({}) "
                     "differ{}",
@@ -118,9 +179,12 @@ std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
                                  p.shape[p.rank() - 3].str()),
                      {.label = "matmul_packed_c3"});
   }
-  if (!is_float(a.dtype) || !is_float(p.dtype)) {
-    throw TypeError(fmt::format("{}: expected float operands, got {} and {}", args.op,
-                                name(a.dtype), name(p.dtype)),
+  const bool bytes = right == DType::kI8 && (a.dtype == DType::kI8 || a.dtype == DType::kU8);
+  const bool fits = in_words ? bytes || (right == DType::kBF16 && a.dtype == DType::kBF16)
+                             : is_float(a.dtype) && is_float(right);
+  if (!fits) {
+    throw TypeError(fmt::format("{}: no product of {} and {}{}", args.op, name(a.dtype),
+                                name(right), in_words ? " in words" : ""),
                     {.label = "matmul_packed_c5"});
   }
   Shape shape(a.shape.begin(), a.shape.end() - 1);
@@ -141,7 +205,21 @@ std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
     }
   }
   shape.push_back(n);
-  return {{promote(a.dtype, p.dtype), shape}};
+  return {{bytes ? DType::kI32 : promote(a.dtype, right), shape}};
+}
+
+// Element k of a column whose first word is `first`.
+double word_element(const Literal& words, int64_t first, int64_t k, DType dtype) {
+  const int64_t each = elements_in_word(dtype);
+  const auto word = static_cast<uint32_t>(words.get_int(first + k / each * kPanelColumns));
+  const uint32_t bits = word >> (32 / each * (k % each));
+  if (dtype == DType::kI8) return static_cast<int8_t>(bits);
+  return bf16_to_float(static_cast<uint16_t>(bits));
+}
+
+// Sums of products of bytes are exact in a double up to 2^39 of them.
+int64_t wrap_to_i32(double sum) {
+  return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(sum)));
 }
 
 std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
@@ -152,6 +230,12 @@ std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
   int64_t depth = a.dims().back();
   int64_t columns = type.dims.back();
   int64_t count = p.dims()[p.rank() - 3];
+  const bool in_words = p.dtype() == DType::kI32;
+  const int64_t rows = p.dims()[p.rank() - 2];
+  const auto element = [&](int64_t first, int64_t k) {
+    if (!in_words) return p.get_double(first + k * kPanelColumns);
+    return word_element(p, first, k, args.attrs.dtype("right"));
+  };
   size_t batch_rank = p.rank() - 3;
   int64_t rows_per_batch =
       batch_rank > 0 ? type.dims[type.dims.size() - 2] : (columns == 0 ? 0 : out.count() / columns);
@@ -176,16 +260,36 @@ std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
       for (int64_t column = 0; column < columns; ++column) {
         double sum = 0;
         int64_t left = (a_batch * rows_per_batch + row) * depth;
-        int64_t right = (p_batch * count + column / kPanelColumns) * depth * kPanelColumns +
+        int64_t right = (p_batch * count + column / kPanelColumns) * rows * kPanelColumns +
                         column % kPanelColumns;
         for (int64_t k = 0; k < depth; ++k) {
-          sum += a.get_double(left + k) * p.get_double(right + k * kPanelColumns);
+          sum += a.get_double(left + k) * element(right, k);
         }
-        out.set_double((batch * rows_per_batch + row) * columns + column, sum);
+        const int64_t at = (batch * rows_per_batch + row) * columns + column;
+        if (type.dtype == DType::kI32) {
+          out.set_int(at, wrap_to_i32(sum));
+        } else {
+          out.set_double(at, sum);
+        }
       }
     }
   }
   return {out};
+}
+
+kir::Val zero_of(kir::Builder& b, DType dtype) {
+  const kir::Type type = kir::type_of(dtype);
+  return kir::is_float(type) ? b.constant_float(type, 0.0) : b.constant_int(type, 0);
+}
+
+kir::Val part_of_word(kir::Builder& b, kir::Val word, kir::Val part, DType dtype) {
+  const int64_t width = 32 / elements_in_word(dtype);
+  const kir::Val number = b.convert(kir::Op::kIntTrunc, kir::Type::kI32, part);
+  const kir::Val shift = b.binary(kir::Op::kMul, number, b.constant_int(kir::Type::kI32, width));
+  const kir::Val bits = b.binary(kir::Op::kLShr, word, shift);
+  if (dtype == DType::kI8) return b.convert(kir::Op::kIntTrunc, kir::Type::kI8, bits);
+  const kir::Val half = b.convert(kir::Op::kIntTrunc, kir::Type::kI16, bits);
+  return b.convert(kir::Op::kBitcast, kir::Type::kBF16, half);
 }
 
 kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
@@ -193,7 +297,10 @@ kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
   kir::Builder& b = ctx.builder();
   const ir::Value& a = node.operands[0];
   const ir::Value& p = node.operands[1];
-  DType acc = accumulation_type(a.dtype(), p.dtype());
+  const bool in_words = is_in_words(p);
+  const DType right_type = in_words ? node.attrs.dtype("right") : p.dtype();
+  const int64_t each = in_words ? elements_in_word(right_type) : 1;
+  DType acc = accumulation_type(a.dtype(), right_type);
   size_t batch = packed_batch(p.shape());
   Index left(index.begin(), index.end() - 1);
   Index right;
@@ -209,14 +316,17 @@ kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
   for (kir::Val v : index) depth = std::max(depth, b.depth_of(v));
   kir::Val sum = nullptr;
   b.at_depth(depth, [&] {
-    std::array<kir::CarriedSpec, 1> carried = {{{b.constant_float(kir::type_of(acc), 0.0)}}};
+    std::array<kir::CarriedSpec, 1> carried = {{{zero_of(b, acc)}}};
     sum = b.loop(b.i64(0), b.dim(a.shape().back()), {}, carried,
                  [&](kir::Val k, std::span<const kir::Val> c) -> std::vector<kir::Val> {
                    left.back() = k;
-                   right[right.size() - 2] = k;
+                   right[right.size() - 2] = each == 1 ? k : b.index_div(k, Dim(each));
+                   kir::Val y = ctx.element(p, right);
+                   if (in_words) y = part_of_word(b, y, b.index_rem(k, Dim(each)), right_type);
                    kir::Val x = cast(b, ctx.element(a, left), a.dtype(), acc);
-                   kir::Val y = cast(b, ctx.element(p, right), p.dtype(), acc);
-                   return {b.ternary(kir::Op::kMulAdd, x, y, c[0])};
+                   y = cast(b, y, right_type, acc);
+                   if (is_float(acc)) return {b.ternary(kir::Op::kMulAdd, x, y, c[0])};
+                   return {b.add(c[0], b.mul(x, y))};
                  })[0];
   });
   return cast(b, sum, acc, node.types[0].dtype);
@@ -226,17 +336,32 @@ std::vector<Sample> matmul_packed_samples() {
   auto packed = [](DType dtype, Shape a, Shape p, Dim n) {
     return Sample{{{dtype, std::move(a)}, {dtype, std::move(p)}}, {{"n", Shape{std::move(n)}}}};
   };
+  auto words = [](DType dtype, Shape a, Shape p, Dim n, DType right) {
+    return Sample{{{dtype, std::move(a)}, {DType::kI32, std::move(p)}},
+                  {{"n", Shape{std::move(n)}}, {"right", right}}};
+  };
   return {packed(DType::kF32, {3, 5}, {2, 5, 32}, 40),
           packed(DType::kF32, {2, 3, 4}, {1, 4, 32}, 32),
           packed(DType::kF32, {2, 3, 4}, {2, 1, 4, 32}, 20),
           packed(DType::kF64, {1, 0}, {1, 0, 32}, 7),
           packed(DType::kBF16, {4}, {1, 4, 32}, 9),
-          packed(DType::kF32, {"m", 6}, {1, 6, 32}, 32)};
+          packed(DType::kF32, {"m", 6}, {1, 6, 32}, 32),
+          words(DType::kBF16, {3, 5}, {2, 16, 32}, 40, DType::kBF16),
+          words(DType::kI8, {2, 3, 65}, {1, 32, 32}, 32, DType::kI8),
+          words(DType::kU8, {"m", 7}, {1, 16, 32}, 9, DType::kI8)};
 }
 
 }  // namespace
 
+int64_t elements_in_word(DType dtype) { return 4 / static_cast<int64_t>(size_of(dtype)); }
+
+Dim words_of(const Dim& depth, DType dtype) {
+  const Dim unit(kir::kPanelDotWords * elements_in_word(dtype));
+  return floor_div(depth + unit - Dim(1), unit) * Dim(kir::kPanelDotWords);
+}
+
 DType accumulation_type(DType a, DType b) {
+  if (!is_float(a) && !is_float(b)) return DType::kI32;
   return a == DType::kF64 || b == DType::kF64 ? DType::kF64 : DType::kF32;
 }
 
@@ -246,6 +371,7 @@ const ir::OpDef kMatmulPack = {
     .traits = ir::kMovement,
     .min_operands = 1,
     .max_operands = 1,
+    .attrs = {{"words", false}},
     .infer = matmul_pack_infer,
     .eval = matmul_pack_eval,
     .lower = matmul_pack_lower,
@@ -258,20 +384,22 @@ const ir::OpDef kMatmulPacked = {
     .traits = ir::kAnchor,
     .min_operands = 2,
     .max_operands = 2,
-    .attrs = {{"n", Shape{}, true}},
+    .attrs = {{"n", Shape{}, true}, {"right", DType::kBF16}},
     .infer = matmul_packed_infer,
     .eval = matmul_packed_eval,
     .lower = matmul_packed_lower,
     .samples = matmul_packed_samples,
 };
 
-ir::Value matmul_pack(const ir::Value& b, ir::LocationPtr location) {
-  return ir::make(kMatmulPack, {b}, {}, std::move(location));
+ir::Value matmul_pack(const ir::Value& b, bool words, ir::LocationPtr location) {
+  return ir::make(kMatmulPack, {b}, {{"words", words}}, std::move(location));
 }
 
-ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n,
+ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n, DType right,
                         ir::LocationPtr location) {
-  return ir::make(kMatmulPacked, {a, packed}, {{"n", Shape{n}}}, std::move(location));
+  ir::Attrs attrs{{"n", Shape{n}}};
+  if (is_in_words(packed)) attrs.set("right", right);
+  return ir::make(kMatmulPacked, {a, packed}, std::move(attrs), std::move(location));
 }
 
 }  // namespace tenon::ops

@@ -12,15 +12,25 @@ inline constexpr int64_t kPanelColumns = 32;
 
 // matmul_pack(b[…, k, n]) → [ceil(n / 32), k, 32] (after the batch dimensions): element
 // [p, i, j] is b[i, 32p + j], and 0 past column n.
+// With `words`, for dtypes of 1 or 2 bytes: i32 [ceil(n / 32), w, 32], where word [p, i, j] holds
+// the adjacent elements b[c * i … c * i + c - 1, 32p + j], c = 4 / size, the first in its lowest
+// bits, and w is the number of words for k elements, rounded up to a multiple of 16: what
+// kir::Op::kPanelDot takes. Elements past row k or column n are 0.
 extern const ir::OpDef kMatmulPack;
 // matmul_packed(a[…, m, k], packed, n): what matmul(a, b) gives for packed = matmul_pack(b) and n
 // columns. A packed operand without batch dimensions serves every row of `a`, which may then have
-// any rank of at least one.
+// any rank of at least one. `right` is the dtype of the elements of packed words.
 extern const ir::OpDef kMatmulPacked;
 
-ir::Value matmul_pack(const ir::Value& b, ir::LocationPtr location = nullptr);
+ir::Value matmul_pack(const ir::Value& b, bool words = false, ir::LocationPtr location = nullptr);
 ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n,
-                        ir::LocationPtr location = nullptr);
+                        DType right = DType::kBF16, ir::LocationPtr location = nullptr);
+
+// Elements of a dtype in a word, and words that hold a row or column of `depth` of them.
+int64_t elements_in_word(DType dtype);
+Dim words_of(const Dim& depth, DType dtype);
+// Whether the packed operand of matmul_packed is made of words.
+inline bool is_in_words(const ir::Value& packed) { return packed.dtype() == DType::kI32; }
 
 // The type in which products of these operands accumulate: f64 for f64, else f32.
 DType accumulation_type(DType a, DType b);

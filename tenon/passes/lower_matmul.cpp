@@ -6,6 +6,8 @@
 
 #include "tenon/base/error.h"
 #include "tenon/ops/packed_matmul.h"
+#include "tenon/passes/lower_panel_matmul.h"
+#include "tenon/passes/matmul_index.h"
 
 namespace tenon::passes {
 namespace {
@@ -59,6 +61,7 @@ class Gemm {
         b_(emission.context.builder()),
         a_(emission.matmul.operands[0]),
         p_(emission.matmul.operands[1]),
+        at_(b_, emission.matmul),
         acc_(kir::type_of(ops::accumulation_type(a_.dtype(), p_.dtype()))) {
     measure();
   }
@@ -72,7 +75,7 @@ class Gemm {
     }
     Dim column_blocks = ceil_div(panels_, block_panels_);
     Dim row_blocks = ceil_div(rows_, Dim(block_rows_));
-    kernel.grid = product(batch_) * row_blocks * column_blocks;
+    kernel.grid = product(at_.batch()) * row_blocks * column_blocks;
     Dim columns = block_panels_ * Dim(kPanelColumns);
     auto bytes = static_cast<int64_t>(size_of(p_.dtype()));
     kernel.bytes_per_index = columns * depth_ * Dim(bytes);
@@ -81,7 +84,7 @@ class Gemm {
       Val column_block = b_.index_rem(g, column_blocks);
       Val rest = b_.index_div(g, column_blocks);
       Val row_block = b_.index_rem(rest, row_blocks);
-      batch_index_ = ops::unflatten_index(b_, batch_, b_.index_div(rest, row_blocks));
+      at_.set_batch(b_.index_div(rest, row_blocks));
       first_panel_ = b_.mul(column_block, b_.dim(block_panels_));
       last_panel_ =
           b_.binary(kir::Op::kSMin, b_.add(first_panel_, b_.dim(block_panels_)), b_.dim(panels_));
@@ -102,9 +105,7 @@ class Gemm {
   void measure() {
     const Shape& shape = e_.matmul.types[0].shape;
     size_t batch_rank = p_.shape().size() - 3;
-    batch_ = Shape(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(batch_rank));
-    row_shape_ = Shape(shape.begin() + static_cast<ptrdiff_t>(batch_rank), shape.end() - 1);
-    rows_ = product(row_shape_);
+    rows_ = at_.rows();
     depth_ = a_.shape().back();
     columns_ = shape.back();
     panels_ = p_.shape()[batch_rank];
@@ -144,7 +145,7 @@ class Gemm {
     // A block of panels fills half of the second cache; there are enough blocks for every thread.
     Dim threads = Dim(kir::kDimThreads, {.min = 1});
     Dim row_blocks = ceil_div(rows_, Dim(block_rows_));
-    Dim tasks = panels_ * row_blocks * product(batch_);
+    Dim tasks = panels_ * row_blocks * product(at_.batch());
     block_panels_ = dim_max(ceil_div(tasks, threads * Dim(kTasksPerThread)), Dim(1));
     if (!few) {
       auto bytes = static_cast<int64_t>(size_of(p_.dtype()));
@@ -212,7 +213,7 @@ class Gemm {
 
   void copy_tile(Val row, int64_t rows) {
     b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
-      Index index = left_index(b_.add(row, r));
+      Index index = at_.left(b_.add(row, r), nullptr);
       Val to = b_.mul(r, b_.i64(stride_));
       b_.loop(b_.i64(0), depth_count_, {.vector = true}, [&](Val k) {
         index.back() = b_.add(depth_from_, k);
@@ -254,7 +255,7 @@ class Gemm {
       auto finish = [&] {
         each([&](Val at_row, int64_t q, Val sum) {
           auto at = static_cast<size_t>(q);
-          e_.finish(result_index(at_row, column[at]),
+          e_.finish(at_.result(at_row, column[at]),
                     ops::cast(b_, sum, acc_dtype(), e_.matmul.types[0].dtype), inside[at]);
         });
       };
@@ -280,10 +281,11 @@ class Gemm {
         [&](Val k, std::span<const Val> carried) -> std::vector<Val> {
           std::vector<Val> right;
           for (int64_t q = 0; q < group; ++q) {
-            Index index = right_index(b_.add(panel, b_.i64(q)), k, j);
+            Index index = at_.right(b_.add(panel, b_.i64(q)), b_.add(depth_from_, k), j);
             right.push_back(ops::cast(b_, e_.context.element(p_, index), p_.dtype(), acc_dtype()));
             if (e_.packed_buffer) {
-              Index ahead = right_index(b_.add(panel, b_.i64(q)), b_.add(k, b_.i64(ahead_)), j);
+              Val far = b_.add(depth_from_, b_.add(k, b_.i64(ahead_)));
+              Index ahead = at_.right(b_.add(panel, b_.i64(q)), far, j);
               b_.prefetch(*e_.packed_buffer, ops::flatten_index(b_, p_.shape(), ahead));
             }
           }
@@ -303,7 +305,7 @@ class Gemm {
 
   uint32_t partial_at(Val row, Val panel, Val j, Val column, Val* index) {
     if (e_.partial_buffer) {
-      *index = ops::flatten_index(b_, e_.matmul.types[0].shape, result_index(row, column));
+      *index = ops::flatten_index(b_, e_.matmul.types[0].shape, at_.result(row, column));
       return *e_.partial_buffer;
     }
     Val line = b_.mul(b_.sub(row, first_row_), b_.dim(block_panels_ * Dim(kPanelColumns)));
@@ -345,58 +347,31 @@ class Gemm {
     }
   }
 
-  // ── indices ──────────────────────────────────────────────────────────────────────────────────
-
-  // Batch and row part of an index of the result or the left operand (whose size-1 batch
-  // dimensions are read at 0).
-  Index row_index(Val row, const Shape* broadcast) {
-    Index index = batch_index_;
-    for (size_t i = 0; broadcast != nullptr && i < index.size(); ++i) {
-      if ((*broadcast)[i] == Dim(1)) index[i] = b_.i64(0);
-    }
-    Index rest = ops::unflatten_index(b_, row_shape_, row);
-    index.insert(index.end(), rest.begin(), rest.end());
-    return index;
-  }
-  Index left_index(Val row) {
-    Index index = row_index(row, &a_.shape());
-    index.push_back(nullptr);
-    return index;
-  }
-  Index result_index(Val row, Val column) {
-    Index index = row_index(row, nullptr);
-    index.push_back(column);
-    return index;
-  }
-  Index right_index(Val panel, Val k, Val j) {
-    Index index = batch_index_;
-    for (size_t i = 0; i < index.size(); ++i) {
-      if (p_.shape()[i] == Dim(1)) index[i] = b_.i64(0);
-    }
-    index.insert(index.end(), {panel, b_.add(depth_from_, k), j});
-    return index;
-  }
-
   const MatmulEmission& e_;
   kir::Builder& b_;
   const ir::Value& a_;
   const ir::Value& p_;
+  MatmulIndex at_;
   kir::Type acc_;
 
-  Shape batch_, row_shape_;
   Dim rows_, depth_, columns_, panels_;
   int64_t most_rows_ = 0, block_rows_ = 0, depth_block_ = 0, stride_ = 0, ahead_ = 0;
   Dim depth_blocks_, block_panels_;
   uint32_t scratch_ = 0, partial_ = 0;
 
   // Values of the block being emitted.
-  Index batch_index_;
   Val first_panel_ = nullptr, last_panel_ = nullptr, first_row_ = nullptr, last_row_ = nullptr;
   Val depth_from_ = nullptr, depth_count_ = nullptr, first_block_ = nullptr, last_block_ = nullptr;
 };
 
 }  // namespace
 
-void emit_matmul(const MatmulEmission& emission) { Gemm(emission).emit(); }
+void emit_matmul(const MatmulEmission& emission) {
+  if (ops::is_in_words(emission.matmul.operands[1])) {
+    emit_panel_matmul(emission);
+  } else {
+    Gemm(emission).emit();
+  }
+}
 
 }  // namespace tenon::passes

@@ -19,6 +19,8 @@ constexpr int64_t kRowsWorthPacking = 16;
 constexpr int64_t kRowsWorthGathering = 2;
 // A product with fewer columns leaves most of a panel empty.
 constexpr int64_t kColumnsWorthPacking = 16;
+// A shorter common dimension leaves most of a row of words empty.
+constexpr int64_t kDepthWorthWords = 16;
 
 // Whether values are computed from constants and external data alone.
 class ConstantAnalysis {
@@ -81,8 +83,15 @@ ir::Value without_blocks(const ir::Node& node, std::span<const ir::Value> operan
   if (kind == quant::Encoding::kBF16) decoded = ops::cast(decoded, DType::kBF16, node.location);
   const ir::Value right = ops::transpose(decoded, std::nullopt, node.location);
   if (!constant) return ops::matmul(operands[0], right, node.location);
-  return ops::matmul_packed(operands[0], ops::matmul_pack(right, node.location),
-                            node.types[0].shape.back(), node.location);
+  return ops::matmul_packed(operands[0], ops::matmul_pack(right, false, node.location),
+                            node.types[0].shape.back(), right.dtype(), node.location);
+}
+
+// Products of bf16 are made of dot products of words, unless most of the words would be padding.
+bool suits_words(const ir::Value& a, const ir::Value& b) {
+  if (a.dtype() != DType::kBF16 || b.dtype() != DType::kBF16) return false;
+  const std::optional<int64_t> depth = a.shape().back().static_value();
+  return !depth || *depth >= kDepthWorthWords;
 }
 
 }  // namespace
@@ -99,9 +108,11 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
         }
         if (node.op != matmul) return std::nullopt;
         if (!worth_packing(node, analysis->is_constant(node.operands[1]))) return std::nullopt;
-        ir::Value packed = ops::matmul_pack(operands[1], node.location);
-        return {
-            {ops::matmul_packed(operands[0], packed, node.types[0].shape.back(), node.location)}};
+        const DType right = operands[1].dtype();
+        const bool words = suits_words(operands[0], operands[1]);
+        ir::Value packed = ops::matmul_pack(operands[1], words, node.location);
+        return {{ops::matmul_packed(operands[0], packed, node.types[0].shape.back(), right,
+                                    node.location)}};
       });
 }
 

@@ -10,6 +10,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
 #endif
 
 namespace tenon::runtime {
@@ -19,7 +20,8 @@ struct LevelName {
   std::string_view level;
   std::string_view brief;
 };
-constexpr std::array<LevelName, 5> kLevels = {{{"x86-64-v4-dot", "avx512dot"},
+constexpr std::array<LevelName, 6> kLevels = {{{"x86-64-v4-amx", "amx"},
+                                               {"x86-64-v4-dot", "avx512dot"},
                                                {"x86-64-v4", "avx512"},
                                                {"x86-64-v3", "avx2"},
                                                {"x86-64", "baseline"},
@@ -65,6 +67,17 @@ void read_caches(uint32_t leaf, CpuInfo& info) {
   }
 }
 
+// The kernel saves tiles only for processes that have asked, once, for all their threads.
+bool ask_for_tiles() {
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
 CpuInfo detect() {
   CpuInfo info;
   Registers zero = cpuid(0);
@@ -106,7 +119,7 @@ CpuInfo detect() {
   info.avx512_vnni = info.avx512 && bit(seven.c, 11);
   info.avx512_bf16 = info.avx512 && bit(seven_one.a, 5);
   info.avx512_fp16 = info.avx512 && bit(seven.d, 23);
-  info.amx_tile = tiles && bit(seven.d, 24);
+  info.amx_tile = tiles && bit(seven.d, 24) && ask_for_tiles();
   info.amx_bf16 = info.amx_tile && bit(seven.d, 22);
   info.amx_int8 = info.amx_tile && bit(seven.d, 25);
   return info;
@@ -114,7 +127,9 @@ CpuInfo detect() {
 
 std::vector<std::string> all_usable() {
   std::vector<std::string> levels;
-  if (cpu_info().avx512_vnni && cpu_info().avx512_bf16) levels.emplace_back("x86-64-v4-dot");
+  const bool dots = cpu_info().avx512_vnni && cpu_info().avx512_bf16;
+  if (dots && cpu_info().amx_bf16 && cpu_info().amx_int8) levels.emplace_back("x86-64-v4-amx");
+  if (dots) levels.emplace_back("x86-64-v4-dot");
   if (cpu_info().avx512) levels.emplace_back("x86-64-v4");
   if (cpu_info().avx2) levels.emplace_back("x86-64-v3");
   levels.emplace_back("x86-64");
@@ -160,8 +175,9 @@ std::vector<std::string> usable_levels() {
     if (name.level != forced && name.brief != forced) continue;
     for (const std::string& level : all) {
       if (level != name.level) continue;
-      // Code that gains nothing from the dot products is compiled for the level below.
+      // Code that gains nothing from what a level adds is compiled for the level below.
       if (level == "x86-64-v4-dot") return {level, "x86-64-v4"};
+      if (level == "x86-64-v4-amx") return {level, "x86-64-v4-dot", "x86-64-v4"};
       return {level};
     }
     throw UnsupportedError(fmt::format("TENON_ISA={}: this CPU ({}) does not run {}", forced,
@@ -169,7 +185,7 @@ std::vector<std::string> usable_levels() {
                            {.label = "cpu_level"});
   }
   throw ValueError(fmt::format("TENON_ISA={}: not a level", forced),
-                   {.label = "cpu_level", .hint = "one of baseline, avx2, avx512, avx512dot"});
+                   {.label = "cpu_level", .hint = "one of baseline, avx2, avx512, avx512dot, amx"});
 }
 
 std::string cpu_level() {

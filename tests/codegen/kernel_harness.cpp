@@ -12,6 +12,7 @@
 #include "arm_emulator.h"
 #include "tenon/base/half.h"
 #include "tenon/kir/evaluate.h"
+#include "tenon/runtime/cpu.h"
 
 namespace tenon::codegen::test {
 namespace {
@@ -36,6 +37,10 @@ bool cpu_runs(Isa isa) {
     case Isa::kAvx512Dot:
       return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni") &&
              __builtin_cpu_supports("avx512bf16");
+    case Isa::kAmx: {
+      const auto levels = runtime::usable_levels();
+      return std::find(levels.begin(), levels.end(), "x86-64-v4-amx") != levels.end();
+    }
     case Isa::kNeon: return false;
   }
 #endif
@@ -96,7 +101,8 @@ const abi::RuntimeTable& runtime_table() {
 std::vector<Isa> runnable_isas() {
   const char* wanted = std::getenv("TENON_TEST_ISA");
   std::vector<Isa> result;
-  for (Isa isa : {Isa::kAvx512Dot, Isa::kAvx512, Isa::kAvx2, Isa::kBaseline, Isa::kNeon}) {
+  for (Isa isa :
+       {Isa::kAmx, Isa::kAvx512Dot, Isa::kAvx512, Isa::kAvx2, Isa::kBaseline, Isa::kNeon}) {
     if (cpu_runs(isa) && (!wanted || name(isa) == wanted)) result.push_back(isa);
   }
   return result;

@@ -210,9 +210,10 @@ TEST(Boundary, Saving) {
   EXPECT_EQ(refused([&] { f.save("/nonexistent/dir/x.tenon"); }),
             "IoError: /nonexistent/dir/x.tenon: cannot create a temporary file beside it: No such "
             "file or directory");
-  EXPECT_EQ(refused([&] { f.save(::testing::TempDir() + "unknown_level.tenon", {"sparc"}); }),
-            "ValueError: compile: unknown level 'sparc'\n"
-            "  hint: levels are x86-64, x86-64-v3, x86-64-v4, x86-64-v4-dot and aarch64");
+  EXPECT_EQ(
+      refused([&] { f.save(::testing::TempDir() + "unknown_level.tenon", {"sparc"}); }),
+      "ValueError: compile: unknown level 'sparc'\n"
+      "  hint: levels are x86-64, x86-64-v3, x86-64-v4, x86-64-v4-dot, x86-64-v4-amx and aarch64");
 }
 
 // c64 has copies, arithmetic and comparison for equality, by their reference evaluation; everything

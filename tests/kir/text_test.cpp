@@ -54,6 +54,7 @@ constexpr const char* kEverything =
       store out[0], 1.0
     }
   }
+  paneldot bf16 out[%0] rows 3 stride 32, h[%0] stride 40, h[0], 16, true
 }
 )";
 

@@ -44,6 +44,7 @@ struct Case {
   DType a_type = DType::kF32;
   DType b_type = DType::kF32;
   bool scratch_partial = false;
+  bool words = false;
 };
 
 std::vector<int64_t> sizes_of(const Shape& shape, const Dim::Lookup& lookup) {
@@ -69,16 +70,17 @@ void run_case(const Case& c, bool wide) {
   };
   ir::Value a = ir::make_parameter({c.a_type, c.a}, "a");
   ir::Value b = ir::make_parameter({c.b_type, c.b}, "b");
-  ir::Value pack = ops::matmul_pack(b);
+  ir::Value pack = ops::matmul_pack(b, c.words);
   ir::Value packed = ir::make_parameter(pack.type(), "packed");
-  ir::Value product = ops::matmul_packed(a, packed, c.b.back());
+  ir::Value product = ops::matmul_packed(a, packed, c.b.back(), c.b_type);
 
   Literal a_data = random_literal(c.a_type, sizes_of(c.a, lookup), random);
   Literal b_data = random_literal(c.b_type, sizes_of(c.b, lookup), random);
-  ir::ConcreteType packed_type{c.b_type, sizes_of(packed.shape(), lookup)};
-  Literal packed_data = ops::kMatmulPack.eval({{}, {&b_data, 1}, {&packed_type, 1}})[0];
+  ir::ConcreteType packed_type{packed.dtype(), sizes_of(packed.shape(), lookup)};
+  ir::Attrs pack_attrs{{"words", c.words}};
+  Literal packed_data = ops::kMatmulPack.eval({pack_attrs, {&b_data, 1}, {&packed_type, 1}})[0];
   ir::ConcreteType type{product.dtype(), sizes_of(product.shape(), lookup)};
-  ir::Attrs attrs{{"n", Shape{type.dims.back()}}};
+  ir::Attrs attrs{{"n", Shape{type.dims.back()}}, {"right", c.b_type}};
   std::vector<Literal> operands = {a_data, packed_data};
   Literal expected = ops::kMatmulPacked.eval({attrs, operands, {&type, 1}})[0];
 
@@ -87,10 +89,11 @@ void run_case(const Case& c, bool wide) {
   BufferContext context(kernel);
   kir::Builder& builder = context.builder();
   context.bind(a, builder.add_buffer("a", c.a_type, false));
-  context.bind(packed, builder.add_buffer("packed", c.b_type, false));
+  context.bind(packed, builder.add_buffer("packed", packed.dtype(), false));
   uint32_t out = builder.add_buffer("out", product.dtype(), true);
-  MatmulEmission emission{*product.node, context, nullptr, std::nullopt, std::nullopt, wide};
-  if (!c.scratch_partial && !is_half(product.dtype())) emission.partial_buffer = out;
+  MatmulEmission emission{*product.node, context, nullptr, std::nullopt, 1, wide};
+  if (!c.scratch_partial && (product.dtype() == DType::kF32 || product.dtype() == DType::kF64))
+    emission.partial_buffer = out;
   emission.finish = [&](std::span<const Val> index, Val value, Val inside) {
     Val flat = ops::flatten_index(builder, product.shape(), index);
     if (inside != nullptr) {
@@ -143,6 +146,19 @@ const Case kCases[] = {
     {{15, 700}, {700, 32}, {}, DType::kF16, DType::kF16},
     {{5, 8}, {8, 32}, {}, DType::kF32, DType::kBF16},
     {{15, 12}, {12, 48}, {}, DType::kF64, DType::kF64},
+    {{1, 40}, {40, 70}, {}, DType::kBF16, DType::kBF16, false, true},
+    {{2, 37, 33}, {33, 32}, {}, DType::kBF16, DType::kBF16, false, true},
+    {{2, 33, 65}, {2, 65, 40}, {}, DType::kI8, DType::kI8, false, true},
+    {{40, 1700}, {1700, 35}, {}, DType::kU8, DType::kI8, false, true},
+    {{"m", "k"},
+     {"k", "n"},
+     {{"m", 95}, {"k", 900}, {"n", 33}},
+     DType::kBF16,
+     DType::kBF16,
+     false,
+     true},
+    {{"m", 32}, {32, 64}, {{"m", 0}}, DType::kBF16, DType::kBF16, false, true},
+    {{3, "k"}, {"k", 64}, {{"k", 0}}, DType::kI8, DType::kI8, false, true},
 };
 
 TEST_P(LowerMatmul, Wide) { run_case(kCases[GetParam()], true); }

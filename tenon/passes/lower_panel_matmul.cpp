@@ -1,0 +1,241 @@
+#include "tenon/passes/lower_panel_matmul.h"
+
+#include <algorithm>
+
+#include "tenon/base/error.h"
+#include "tenon/ops/packed_matmul.h"
+#include "tenon/passes/matmul_index.h"
+
+namespace tenon::passes {
+namespace {
+
+using kir::PanelDot;
+using kir::Val;
+using ops::Index;
+using ops::kPanelColumns;
+
+constexpr int64_t kTileRows = kir::kPanelDotRows;
+constexpr int64_t kRowUnit = 16;  // a tile has room for a multiple of these
+constexpr int64_t kUnit = kir::kPanelDotWords;
+// Words of the common dimension in a block, and the most that are not worth a second one.
+constexpr int64_t kDepthBlock = 256;
+constexpr int64_t kDepthUnblocked = 384;
+constexpr int64_t kDepthFewRows = 4096;  // one tile: panels are read once anyway
+constexpr int64_t kMostBlockRows = 512;
+constexpr int64_t kTasksPerThread = 4;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
+int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
+
+PanelDot::Kind kind_of(DType left) {
+  switch (left) {
+    case DType::kBF16: return PanelDot::Kind::kBF16;
+    case DType::kI8: return PanelDot::Kind::kS8;
+    case DType::kU8: return PanelDot::Kind::kU8;
+    default: throw InternalError("matmul_packed: no product of words with this dtype");
+  }
+}
+
+class PanelGemm {
+ public:
+  explicit PanelGemm(const MatmulEmission& emission)
+      : e_(emission),
+        b_(emission.context.builder()),
+        a_(emission.matmul.operands[0]),
+        p_(emission.matmul.operands[1]),
+        at_(b_, emission.matmul),
+        acc_(is_float(a_.dtype()) ? DType::kF32 : DType::kI32) {
+    check_internal(e_.packed_buffer.has_value(), "a packed operand in words is in memory");
+    measure();
+  }
+
+  void emit() {
+    const Dim column_blocks = ceil_div(panels_, block_panels_);
+    const Dim row_blocks = ceil_div(at_.rows(), Dim(block_rows_));
+    set_costs(row_blocks, column_blocks);
+    tile_ =
+        b_.add_scratch("tile", a_.dtype(), Dim(round_up(tile_rows_, kRowUnit) * stride_ * each_));
+    const Dim sums =
+        is_blocked() ? Dim(slots_) * block_panels_ : Dim(round_up(tile_rows_, kRowUnit));
+    sums_ = b_.add_scratch("sums", acc_, sums * Dim(kPanelColumns));
+    b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
+      const Val column_block = b_.index_rem(g, column_blocks);
+      const Val rest = b_.index_div(g, column_blocks);
+      at_.set_batch(b_.index_div(rest, row_blocks));
+      first_panel_ = b_.mul(column_block, b_.dim(block_panels_));
+      last_panel_ = least(b_.add(first_panel_, b_.dim(block_panels_)), b_.dim(panels_));
+      first_row_ = b_.mul(b_.index_rem(rest, row_blocks), b_.i64(block_rows_));
+      last_row_ = least(b_.add(first_row_, b_.i64(block_rows_)), b_.dim(at_.rows()));
+      if (!is_blocked()) return emit_depth_block(b_.i64(0));
+      b_.loop(b_.i64(0), b_.dim(depth_blocks_), {}, [&](Val block) { emit_depth_block(block); });
+    });
+  }
+
+ private:
+  Val least(Val a, Val b) { return b_.binary(kir::Op::kSMin, a, b); }
+  bool is_blocked() const { return depth_blocks_ != Dim(1); }
+
+  void measure() {
+    each_ = ops::elements_in_word(a_.dtype());
+    depth_ = a_.shape().back();
+    const size_t batch_rank = p_.shape().size() - 3;
+    panels_ = p_.shape()[batch_rank];
+    words_ = p_.shape()[batch_rank + 1];
+    columns_ = e_.matmul.types[0].shape.back();
+    const std::optional<int64_t> rows = at_.rows().static_value();
+    tile_rows_ = rows ? std::clamp<int64_t>(*rows, 1, kTileRows) : kTileRows;
+    const bool few = rows && *rows <= kRowUnit;
+    block_rows_ = kMostBlockRows;
+    if (rows) {
+      const int64_t blocks = std::max<int64_t>(ceil_div(*rows, kMostBlockRows), 1);
+      block_rows_ = round_up(ceil_div(std::max<int64_t>(*rows, 1), blocks), tile_rows_);
+    }
+    // Rows that are no whole tile get tiles of their own, each in a row unit.
+    slots_ = block_rows_ + 6 * kRowUnit;
+
+    depth_block_ = kDepthBlock;
+    if (std::optional<int64_t> words = words_.static_value()) {
+      const int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
+      const int64_t limit = *words <= whole ? whole : few ? kDepthFewRows : kDepthBlock;
+      const int64_t blocks = std::max<int64_t>(ceil_div(*words, limit), 1);
+      depth_block_ = std::max(round_up(ceil_div(*words, blocks), kUnit), kUnit);
+    }
+    depth_blocks_ = dim_max(ceil_div(words_, Dim(depth_block_)), Dim(1));
+    stride_ = depth_block_ + kUnit;
+
+    const Dim threads = Dim(kir::kDimThreads, {.min = 1});
+    const Dim tasks = panels_ * ceil_div(at_.rows(), Dim(block_rows_)) * product(at_.batch());
+    block_panels_ = dim_max(ceil_div(tasks, threads * Dim(kTasksPerThread)), Dim(1));
+    if (few) return;
+    const Dim cache = Dim(kir::kDimL2, {.min = 1});
+    const Dim limit = floor_div(cache, Dim(4 * 4 * kPanelColumns * depth_block_));
+    block_panels_ = dim_min(block_panels_, dim_max(limit, Dim(1)));
+  }
+
+  void set_costs(const Dim& row_blocks, const Dim& column_blocks) {
+    kir::Kernel& kernel = b_.kernel();
+    const Dim columns = block_panels_ * Dim(kPanelColumns);
+    kernel.grid = product(at_.batch()) * row_blocks * column_blocks;
+    kernel.bytes_per_index = columns * words_ * Dim(4);
+    kernel.ops_per_index = columns * words_ * dim_min(at_.rows(), Dim(block_rows_)) * Dim(2);
+  }
+
+  void emit_depth_block(Val block) {
+    from_ = b_.mul(block, b_.i64(depth_block_));
+    count_ = least(b_.i64(depth_block_), b_.sub(b_.dim(words_), from_));
+    later_ = b_.cmp(kir::Pred::kNe, block, b_.i64(0));
+    last_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
+    const Val full = b_.binary(kir::Op::kSDiv, b_.sub(last_row_, first_row_), b_.i64(tile_rows_));
+    const std::optional<int64_t> rows = at_.rows().static_value();
+    if (rows && *rows == 0) return;
+    b_.loop(b_.i64(0), full, {}, [&](Val t) {
+      const Val place = b_.mul(t, b_.i64(tile_rows_));
+      emit_tile(b_.add(first_row_, place), place, tile_rows_);
+    });
+    if (rows && *rows <= tile_rows_) return;
+    Val place = b_.mul(full, b_.i64(tile_rows_));
+    Val row = b_.add(first_row_, place);
+    if (rows) {
+      const int64_t rest = *rows % block_rows_ % tile_rows_;
+      if (rest == 0) return;
+      b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { emit_tile(row, place, rest); });
+      return;
+    }
+    // The rest in powers of two: its binary digits.
+    const Val rest = b_.sub(last_row_, row);
+    for (int64_t tile = tile_rows_ / 2; tile >= 1; tile /= 2) {
+      const Val digit = b_.binary(kir::Op::kAnd, rest, b_.i64(tile));
+      b_.if_then(b_.cmp(kir::Pred::kNe, digit, b_.i64(0)), [&] { emit_tile(row, place, tile); });
+      row = b_.add(row, digit);
+      place = b_.add(place, b_.i64(kRowUnit));
+    }
+  }
+
+  // `rows` rows from `row` against all panels of the block; their sums stand in the rows of the
+  // block's sums from `place`.
+  void emit_tile(Val row, Val place, int64_t rows) {
+    copy_tile(row, rows);
+    const int64_t room = round_up(rows, kRowUnit) * kPanelColumns;
+    PanelDot spec;
+    spec.kind = kind_of(a_.dtype());
+    spec.left = tile_;
+    spec.right = *e_.packed_buffer;
+    spec.rows = rows;
+    spec.sums_stride = kPanelColumns;
+    spec.left_stride = stride_;
+    b_.loop(first_panel_, last_panel_, {}, [&](Val panel) {
+      Val sums = b_.i64(0);
+      if (is_blocked()) {
+        const Val line = b_.mul(place, b_.mul(b_.dim(block_panels_), b_.i64(kPanelColumns)));
+        sums = b_.add(line, b_.mul(b_.sub(panel, first_panel_), b_.i64(room)));
+      }
+      const Index right = at_.right(panel, from_, b_.i64(0));
+      b_.panel_dot(spec, sums_, sums, b_.i64(0), ops::flatten_index(b_, p_.shape(), right), count_,
+                   is_blocked() ? later_ : b_.boolean(false));
+      if (!is_blocked()) return finish(row, rows, panel, sums);
+      b_.if_then(last_, [&] { finish(row, rows, panel, sums); });
+    });
+  }
+
+  // Rows of whole words, zeros past the common dimension.
+  void copy_tile(Val row, int64_t rows) {
+    const Val from = b_.mul(from_, b_.i64(each_));
+    const Val room = b_.mul(count_, b_.i64(each_));
+    const Val there = least(room, b_.sub(b_.dim(depth_), from));
+    const kir::Type type = kir::type_of(a_.dtype());
+    const Val zero = kir::is_float(type) ? b_.constant_float(type, 0.0) : b_.constant_int(type, 0);
+    const bool exact =
+        depth_.is_static() && depth_.value() % (kUnit * each_) == 0 && depth_.value() > 0;
+    b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
+      const Val to = b_.mul(r, b_.i64(stride_ * each_));
+      b_.loop(b_.i64(0), there, {.vector = true}, [&](Val k) {
+        const Val value = e_.context.element(a_, at_.left(b_.add(row, r), b_.add(from, k)));
+        b_.store(tile_, b_.add(to, k), value);
+      });
+      if (exact) return;
+      b_.loop(there, room, {.vector = true}, [&](Val k) { b_.store(tile_, b_.add(to, k), zero); });
+    });
+  }
+
+  void finish(Val row, int64_t rows, Val panel, Val sums) {
+    b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
+      const Val line = b_.add(sums, b_.mul(r, b_.i64(kPanelColumns)));
+      const Val first = b_.mul(panel, b_.i64(kPanelColumns));
+      b_.loop(b_.i64(0), b_.i64(kPanelColumns), {.vector = true, .multiple = kPanelColumns},
+              [&](Val j) {
+                const Val column = b_.add(first, j);
+                Val inside = nullptr;
+                if (!columns_.is_static() || columns_.value() % kPanelColumns != 0) {
+                  inside = b_.cmp(kir::Pred::kSLt, column, b_.dim(columns_));
+                }
+                const Val sum = b_.load(sums_, b_.add(line, j));
+                e_.finish(at_.result(b_.add(row, r), column),
+                          ops::cast(b_, sum, acc_, e_.matmul.types[0].dtype), inside);
+              });
+    });
+  }
+
+  const MatmulEmission& e_;
+  kir::Builder& b_;
+  const ir::Value& a_;
+  const ir::Value& p_;
+  MatmulIndex at_;
+  DType acc_;
+
+  Dim depth_, words_, columns_, panels_;
+  int64_t each_ = 1;  // elements in a word
+  int64_t tile_rows_ = 0, block_rows_ = 0, slots_ = 0, depth_block_ = 0, stride_ = 0;
+  Dim depth_blocks_, block_panels_;
+  uint32_t tile_ = 0, sums_ = 0;
+
+  // Values of the block being emitted.
+  Val first_panel_ = nullptr, last_panel_ = nullptr, first_row_ = nullptr, last_row_ = nullptr;
+  Val from_ = nullptr, count_ = nullptr, later_ = nullptr, last_ = nullptr;
+};
+
+}  // namespace
+
+void emit_panel_matmul(const MatmulEmission& emission) { PanelGemm(emission).emit(); }
+
+}  // namespace tenon::passes

@@ -1,0 +1,36 @@
+// Indices of a packed product: a flat row, a column, a panel become those of operands and result.
+#pragma once
+
+#include "tenon/ir/graph.h"
+#include "tenon/kir/builder.h"
+#include "tenon/ops/lower.h"
+
+namespace tenon::passes {
+
+class MatmulIndex {
+ public:
+  // `matmul` is a matmul_packed.
+  MatmulIndex(kir::Builder& builder, const ir::Node& matmul);
+
+  const Shape& batch() const { return batch_; }  // dimensions that the packed operand has as well
+  const Dim& rows() const { return rows_; }      // of one batch, flat
+  // Chooses the batch that the indices below belong to, by its flat number.
+  void set_batch(kir::Val number) { index_ = ops::unflatten_index(b_, batch_, number); }
+
+  ops::Index left(kir::Val row, kir::Val k) const;
+  ops::Index right(kir::Val panel, kir::Val k, kir::Val j) const;
+  ops::Index result(kir::Val row, kir::Val column) const;
+
+ private:
+  // Batch dimensions of size 1 in `shape` are read at 0.
+  ops::Index batch_in(const Shape& shape) const;
+  void append_row(ops::Index& index, kir::Val row, kir::Val last) const;
+
+  kir::Builder& b_;
+  const ir::Node& matmul_;
+  Shape batch_, row_shape_;
+  Dim rows_;
+  ops::Index index_;
+};
+
+}  // namespace tenon::passes
