@@ -7,9 +7,10 @@
 namespace tenon::bench {
 namespace {
 
-std::shared_ptr<tn::pipelines::LlamaModel> load(const std::string& type) {
+std::shared_ptr<tn::pipelines::LlamaModel> load(const std::string& type, bool keep_packed = false) {
   auto file = tn::formats::GgufFile::open(model_file(type));
-  return tn::pipelines::LlamaModel::load(*file, tn::pipelines::MatrixForm::of_file(*file));
+  return tn::pipelines::LlamaModel::load(*file, tn::pipelines::MatrixForm::of_file(*file), {},
+                                         keep_packed);
 }
 
 std::vector<int32_t> prompt_of(int length) {
@@ -68,7 +69,7 @@ void add_language_rows(Rows& rows) {
 
 double measure_start() {
   const auto begin = Clock::now();
-  auto model = load("Q4_1");
+  auto model = load("Q4_1", /*keep_packed=*/true);
   auto cache = model->new_cache();
   model->step(prompt_of(16), cache);
   return ms_since(begin);

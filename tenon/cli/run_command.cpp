@@ -30,6 +30,7 @@ struct RunOptions {
   bool no_chat = false;
   std::string weights = "file";
   bool exact = false;
+  bool keep_packed = false;
   int threads = 0;
   std::string output = "text";
   pipelines::GenerateOptions generate;
@@ -114,7 +115,7 @@ void run_llama(const RunOptions& options) {
     ProgressLine line("loading " + options.model_path);
     model = pipelines::LlamaModel::load(
         *file, matrix_form(options, *file),
-        [&line](uint64_t done, uint64_t total) { line.update(done, total); });
+        [&line](uint64_t done, uint64_t total) { line.update(done, total); }, options.keep_packed);
   }
   const std::chrono::duration<double, std::milli> startup =
       std::chrono::steady_clock::now() - start;
@@ -179,6 +180,8 @@ void add_run(CLI::App& app) {
       ->capture_default_str();
   llama->add_flag("--exact", options->exact,
                   "with the file's weights: activations are not rounded to 8 bits");
+  llama->add_flag("--keep-packed", options->keep_packed,
+                  "with the file's weights: keep their packed form on disk for the next start");
   llama->add_option("--threads", options->threads, "0: as many as the machine gives")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

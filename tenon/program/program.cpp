@@ -118,7 +118,8 @@ void Program::check_weights(const ExternalArrays& externals) const {
   program::check_weights(impl_->function(), weights(), externals);
 }
 
-void Program::bind_all(std::span<Program> programs, const ExternalArrays& externals) {
+void Program::bind_all(std::span<Program> programs, const ExternalArrays& externals,
+                       runtime::SetupResults* results) {
   std::map<std::string, Weight> read;
   std::vector<ExternalArrays> own(programs.size());
   std::string names;
@@ -133,7 +134,8 @@ void Program::bind_all(std::span<Program> programs, const ExternalArrays& extern
   for (const auto& item : read) all.push_back(item.second);
   program::check_weights(names, all, externals);
   runtime::SetupResults shared;
-  for (size_t i = 0; i < programs.size(); ++i) programs[i].bind(own[i], &shared);
+  if (results == nullptr) results = &shared;
+  for (size_t i = 0; i < programs.size(); ++i) programs[i].bind(own[i], results);
 }
 
 void Program::bind(const ExternalArrays& externals, runtime::SetupResults* shared) {

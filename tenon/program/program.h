@@ -41,7 +41,9 @@ class TENON_API Program {
   void bind(const ExternalArrays& externals) { bind(externals, nullptr); }
   // Binds several programs, each to the externals that it reads. What they compute from externals
   // is computed and kept once for all of them. KeyError for one that none of them reads.
-  static void bind_all(std::span<Program> programs, const ExternalArrays& externals);
+  // `results`: what is known of that already, by abi::Module::setup_keys, and receives the rest.
+  static void bind_all(std::span<Program> programs, const ExternalArrays& externals,
+                       runtime::SetupResults* results = nullptr);
   bool bound() const;
 
   // The checked call (signature.h). Results in order; writable arguments are written.

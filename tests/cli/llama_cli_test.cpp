@@ -55,7 +55,7 @@ TEST(LlamaCli, EveryCommandHasHelpWithAnExample) {
   for (const std::string option :
        {"--model-path", "--prompt", "--prompt-tokens", "--system", "--no-chat", "--max-new-tokens",
         "--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed",
-        "--ignore-eos", "--weights", "--exact", "--threads", "--output"}) {
+        "--ignore-eos", "--weights", "--exact", "--keep-packed", "--threads", "--output"}) {
     EXPECT_NE(llama.find(option + " "), std::string::npos) << option;
   }
 }

@@ -1,7 +1,11 @@
 // The demo's model against reference logits and greedy tokens (tests/data/llm-vectors).
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +16,7 @@ namespace tenon::pipelines {
 namespace {
 
 using Json = nlohmann::json;
+namespace fs = std::filesystem;
 
 // How far logits may be from the reference, and by what less a step may go either way.
 struct Bounds {
@@ -149,6 +154,77 @@ TEST_F(LlamaModelVectors, StopsAtTheEndOfATurn) {
     EXPECT_EQ(out.tokens.size(), prompt.at("f32_first_eog").get<size_t>());
     EXPECT_EQ(streamed, out.text);
   }
+}
+
+// A cache folder of the test's own.
+class OwnCache {
+ public:
+  OwnCache() : folder_(fs::path(testing::TempDir()) / "llama-cache") {
+    fs::remove_all(folder_);
+    ::setenv("TENON_CACHE_DIR", folder_.c_str(), 1);
+  }
+  ~OwnCache() {
+    ::unsetenv("TENON_CACHE_DIR");
+    fs::remove_all(folder_);
+  }
+  OwnCache(const OwnCache&) = delete;
+  OwnCache& operator=(const OwnCache&) = delete;
+
+  std::vector<fs::path> files(const std::string& prefix) const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+    }
+    return found;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+// Bytes of this process in memory.
+int64_t resident() {
+  int64_t pages = 0;
+  int64_t all = 0;
+  std::ifstream("/proc/self/statm") >> all >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+std::vector<float> start_and_step() {
+  const auto file = formats::GgufFile::open(model_path());
+  const int64_t before = resident();
+  const auto model = LlamaModel::load(*file, MatrixForm::of_file(*file), {}, /*keep_packed=*/true);
+  LlamaCache cache = model->new_cache();
+  const std::vector<int32_t> prompt = {504, 2365, 6354};
+  std::vector<float> logits = model->step(prompt, cache);
+#if !defined(__SANITIZE_ADDRESS__)
+  // The packed weights, as large as the file, and a rest; compiling takes more, the first time.
+  static bool compiled = false;
+  if (compiled) {
+    EXPECT_LT(resident() - before, static_cast<int64_t>(file->size()) + (int64_t{32} << 20));
+  }
+  compiled = true;
+#else
+  (void)before;
+#endif
+  return logits;
+}
+
+TEST(LlamaModelForms, StartsAgainFromWhatWasKept) {
+  const OwnCache cache;
+  const std::vector<float> first = start_and_step();
+  ASSERT_EQ(cache.files("llama-").size(), 1u);
+  ASSERT_EQ(cache.files("packed-").size(), 1u);
+  EXPECT_EQ(start_and_step(), first);
+  // A file that is not whole is not used.
+  const fs::path packed = cache.files("packed-")[0];
+  fs::resize_file(packed, fs::file_size(packed) - 4096);
+  EXPECT_EQ(start_and_step(), first);
+  const fs::path programs = cache.files("llama-")[0];
+  fs::resize_file(programs, 1000);
+  EXPECT_EQ(start_and_step(), first);
+  std::fstream(packed, std::ios::in | std::ios::out).seekp(100) << "damage";
+  EXPECT_EQ(start_and_step(), first);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "tenon/frontend/nn.h"
 #include "tenon/frontend/quantized.h"
 #include "tenon/frontend/subgraph.h"
+#include "tenon/pipelines/llama/packed_file.h"
 #include "tenon/pipelines/llama/program_cache.h"
 #include "tenon/program/program.h"
 #include "tenon/runtime/cpu.h"
@@ -260,7 +261,7 @@ std::vector<program::Program> load_programs(
 }  // namespace
 
 std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, const MatrixForm& form,
-                                             const Progress& progress) {
+                                             const Progress& progress, bool keep_packed) {
   const LlamaConfig config = LlamaConfig::from_gguf(file);
   WeightDecoder decoder(file, form, progress);
   std::vector<std::shared_ptr<Executable>> compiled;
@@ -281,7 +282,11 @@ std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, cons
     for (const program::Weight& weight : programs[0].weights()) {
       arrays[weight.name] = decoder.decode(weight.name).array();
     }
-    program::Program::bind_all(programs, arrays);
+    const std::string path = keep_packed ? packed_path(artifact->path(), file) : "";
+    runtime::SetupResults results = read_packed(path, file);
+    const bool found = !results.empty();
+    program::Program::bind_all(programs, arrays, &results);
+    if (!found && !path.empty()) write_packed(path, file, results);
     for (const formats::GgufTensor& tensor : file.tensors()) file.release(tensor);
     return std::shared_ptr<LlamaModel>(
         new LlamaModel(config, runner(programs[0]), runner(programs[1])));

@@ -41,8 +41,10 @@ class LlamaModel {
   // Compiles both programs and binds them to the file's weights in this form, one by one. Raises
   // what reading and compiling raise; UnsupportedError for a file with tensors that no program
   // reads.
+  // `keep_packed`: matrices in the file's encodings are packed once and the result, about as large
+  // as the file, is kept on disk for later processes (packed_file.h).
   static std::shared_ptr<LlamaModel> load(const formats::GgufFile& file, const MatrixForm& form,
-                                          const Progress& progress = {});
+                                          const Progress& progress = {}, bool keep_packed = false);
   // Compiles both programs and binds them to `data`, whose matrices have this form.
   static std::shared_ptr<LlamaModel> compile(const LlamaConfig& config, const MatrixForm& form,
                                              const Weights& data);
