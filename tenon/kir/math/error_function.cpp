@@ -2,12 +2,37 @@
 #include <bit>
 #include <limits>
 
+#include "tenon/kir/math/erf_table.h"
 #include "tenon/kir/math/functions.h"
 #include "tenon/kir/math/gelu_table.h"
 
 namespace tenon::kir::math {
 
 namespace {
+
+// Entry `index` (0 … 15) of a table.
+Value entry(const std::array<float, 16>& row, Value index) {
+  std::array<uint64_t, 16> bits;
+  for (size_t k = 0; k < 16; ++k) bits[k] = std::bit_cast<uint32_t>(row[k]);
+  return {index.b, index.b->table(Type::kF32, bits, index.v)};
+}
+
+// The polynomial in d whose coefficients are entry `index` of the tables.
+template <size_t kCount>
+Value tabled_polynomial(const std::array<std::array<float, 16>, kCount>& coefficients, Value index,
+                        Value d) {
+  Value sum = entry(coefficients.back(), index);
+  for (size_t k = kCount - 1; k-- > 0;) sum = muladd(sum, d, entry(coefficients[k], index));
+  return sum;
+}
+
+// The same in the distance of t (0 <= t < 3.875) from the nearest quarter.
+template <size_t kCount>
+Value quarters_polynomial(const std::array<std::array<float, 16>, kCount>& coefficients, Value t) {
+  Rounded quarters = round_scaled(t, 4);
+  return tabled_polynomial(coefficients, bit_and(quarters.bits, 15),
+                           muladd(quarters.number, -0.25, t));
+}
 
 // erfc(t) exp(t^2) for t >= 0, a polynomial in u = 1 - 2k / (t + k). With `low`, which is what t
 // lacks of the argument, that and what 1 / (t + k) lost by rounding is made good through the
@@ -38,21 +63,17 @@ Value scaled_erfc(Value t, const Value* low) {
 
 // exp(t*t/2) (1 - Phi(t)) for 0 <= t < 15, from tables: a division by t + k would cost 2 ulp.
 Value tabled_normal_tail(Value t) {
-  Builder& b = *t.b;
   Value shifted = t + 1.0;
   Value interval = lshr(to_bits(shifted) - to_bits(t.make(1.0)), 21);
   interval = bit_and(interval, 15);  // NaN
-  auto entry = [&](const std::array<float, 16>& row) {
-    std::array<uint64_t, 16> bits;
-    for (size_t k = 0; k < 16; ++k) bits[k] = std::bit_cast<uint32_t>(row[k]);
-    return Value{&b, b.table(Type::kF32, bits, interval.v)};
-  };
-  Value d = t - entry(kGeluMiddle);
-  Value sum = entry(kGeluCoefficients.back());
-  for (size_t k = kGeluCoefficients.size() - 1; k-- > 0;)
-    sum = muladd(sum, d, entry(kGeluCoefficients[k]));
-  return sum;
+  return tabled_polynomial(kGeluCoefficients, interval, t - entry(kGeluMiddle, interval));
 }
+
+// 1 - Phi(t) for 0 <= t < kNear, f32: without the exponential, since nearly all arguments of a
+// network are there.
+constexpr double kNear = 3.875;
+
+Value near_normal_tail(Value t) { return quarters_polynomial(kGeluNear, t); }
 
 Value scaled_normal_tail(Value t) {
   if (!t.is_f64()) return tabled_normal_tail(t);
@@ -105,7 +126,14 @@ Value erfinv_guess(Value y) {
 }  // namespace
 
 Value erf(Value x) {
-  Value far = copysign(1.0 - erfc_of_magnitude(x, x.is_f64()), x);
+  if (!x.is_f64()) {
+    // From kOne on the nearest float is 1; the one before it is right from the bound on.
+    constexpr double kOne = 0x1.f5a888p1;
+    Value t = abs(x);
+    Value within = quarters_polynomial(kErfTable, at_most(t, 0x1.effffep1));
+    return copysign(select(t > kOne, 1.0, within), x);
+  }
+  Value far = copysign(1.0 - erfc_of_magnitude(x), x);
   return select(abs(x) < 1.0, erf_near(x), far);
 }
 
@@ -136,13 +164,28 @@ Value erfinv(Value x) {
   return copysign(r, x);
 }
 
-Value gelu(Value x) {
+namespace {
+
+// x * Phi(x), from x (1 - Phi(|x|)).
+Value gelu_from_tail(Value x, Value tail) { return select(x > 0.0, x - tail, tail); }
+
+Value gelu_everywhere(Value x) {
   double limit = x.is_f64() ? 39 : 14.5;
   Value bounded = at_most(at_least(x, -limit), limit);
   Value t = abs(bounded);
   // x (1 - Phi(|x|)); the factors stand before the scaling, which may round to a subnormal.
   Value tail = times_gaussian(t, 0.5, bounded * scaled_normal_tail(t));
-  return select(x > 0.0, x - tail, tail);
+  return gelu_from_tail(x, tail);
+}
+
+}  // namespace
+
+Value gelu(Value x) {
+  if (x.is_f64()) return gelu_everywhere(x);
+  Value t = abs(x);
+  Value usual = gelu_from_tail(x, x * near_normal_tail(t));
+  Value far = cmp(Pred::kUGe, to_bits(t), to_bits(t.make(kNear)));  // NaN too
+  return rarely(far, usual, [&] { return gelu_everywhere(x); });
 }
 
 }  // namespace tenon::kir::math
