@@ -126,12 +126,12 @@ std::vector<std::string> needed_levels(const std::vector<kir::Kernel>& kernels,
   std::vector<std::string> needed;
   for (const std::string& level : levels) {
     const codegen::Isa isa = codegen::isa_of_level(level);
-    const bool gains = std::any_of(kernels.begin(), kernels.end(), [&](const kir::Kernel& kernel) {
-      return codegen::plainest(kernel, isa) == isa;
-    });
-    std::string kept(gains || kernels.empty()
-                         ? level
-                         : codegen::triple_level(codegen::plainest(kernels.front(), isa)));
+    // The level of the kernel that gains most.
+    codegen::Isa most = kernels.empty() ? isa : codegen::plainest(kernels.front(), isa);
+    for (const kir::Kernel& kernel : kernels) {
+      most = std::max(most, codegen::plainest(kernel, isa));
+    }
+    std::string kept(most == isa ? level : codegen::triple_level(most));
     if (std::find(needed.begin(), needed.end(), kept) == needed.end()) needed.push_back(kept);
   }
   return needed;
