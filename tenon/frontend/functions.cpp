@@ -171,6 +171,12 @@ Tensor matmul(const Operand& x, const Operand& y) {
   return call.result(ops::matmul(call[0], call[1], call.location()));
 }
 
+Tensor matmul(const Operand& x, const Operand& y, DType dtype) {
+  const Call call("matmul", {&x, &y});
+  return call.result(ops::matmul(ops::cast(call[0], dtype, call.location()),
+                                 ops::cast(call[1], dtype, call.location()), call.location()));
+}
+
 // --- movement ---
 
 Tensor reshape(const Operand& x, const Shape& shape) {

@@ -87,6 +87,9 @@ std::pair<Tensor, Tensor> top_k(const Operand& x, int64_t k, int64_t axis = -1,
 
 // --- products ---
 Tensor matmul(const Operand& x, const Operand& y);
+// The product of the operands cast to `dtype`, which the result has: i32 for products of bytes that
+// do not wrap in them.
+Tensor matmul(const Operand& x, const Operand& y, DType dtype);
 
 // --- movement ---
 Tensor reshape(const Operand& x, const Shape& shape);  // one size may be -1

@@ -16,12 +16,12 @@ using kir::Val;
 using ops::Index;
 using ops::kPanelColumns;
 
-// Blocks of the common dimension: a tile of the left operand (14 rows) must stay in the first
-// cache beside the panel that streams by.
-constexpr int64_t kDepthBlock = 384;
-constexpr int64_t kDepthUnblocked = 640;  // not worth a second block
-constexpr int64_t kDepthFewRows = 16384;  // one tile: panels are read once anyway
-constexpr int64_t kDepthPadding = 16;     // keeps rows of a tile in different cache sets
+// Blocks of the common dimension: a tile of the left operand (14 rows) fits the first cache. Panels
+// are called in ahead, so passes over partial sums cost more than what the panels displace.
+constexpr int64_t kDepthBlock = 704;
+constexpr int64_t kDepthUnblocked = 1024;  // not worth a second block
+constexpr int64_t kDepthFewRows = 16384;   // one tile: panels are read once anyway
+constexpr int64_t kDepthPadding = 16;      // keeps rows of a tile in different cache sets
 // Rows of a panel called into the first cache before their turn: the second cache answers within
 // one tile's 16, memory does not.
 constexpr int64_t kAhead = 16;

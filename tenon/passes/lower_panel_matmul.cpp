@@ -1,6 +1,7 @@
 #include "tenon/passes/lower_panel_matmul.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tenon/base/error.h"
 #include "tenon/ops/packed_matmul.h"
@@ -17,12 +18,14 @@ using ops::kPanelColumns;
 constexpr int64_t kTileRows = kir::kPanelDotRows;
 constexpr int64_t kRowUnit = 16;  // a tile has room for a multiple of these
 constexpr int64_t kUnit = kir::kPanelDotWords;
-// Words of the common dimension in a block, and the most that are not worth a second one.
-constexpr int64_t kDepthBlock = 256;
-constexpr int64_t kDepthUnblocked = 384;
+// Words of the common dimension in a block, and the most that are not worth a second one: partial
+// sums cost more than rows that come from the second cache.
+constexpr int64_t kDepthBlock = 1024;
+constexpr int64_t kDepthUnblocked = 2048;
 constexpr int64_t kDepthFewRows = 4096;  // one tile: panels are read once anyway
-constexpr int64_t kMostBlockRows = 512;
+constexpr int64_t kMostBlockTiles = 8;
 constexpr int64_t kTasksPerThread = 4;
+constexpr int64_t kWordBytes = 4;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
@@ -52,12 +55,10 @@ class PanelGemm {
 
   void emit() {
     const Dim column_blocks = ceil_div(panels_, block_panels_);
-    const Dim row_blocks = ceil_div(at_.rows(), Dim(block_rows_));
+    const Dim row_blocks = ceil_div(at_.rows(), block_rows_);
     set_costs(row_blocks, column_blocks);
-    tile_ =
-        b_.add_scratch("tile", a_.dtype(), Dim(round_up(tile_rows_, kRowUnit) * stride_ * each_));
-    const Dim sums =
-        is_blocked() ? Dim(slots_) * block_panels_ : Dim(round_up(tile_rows_, kRowUnit));
+    tile_ = b_.add_scratch("rows", a_.dtype(), slots_ * Dim(stride_ * each_));
+    const Dim sums = is_blocked() ? slots_ * block_panels_ : Dim(round_up(tile_rows_, kRowUnit));
     sums_ = b_.add_scratch("sums", acc_, sums * Dim(kPanelColumns));
     b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
       const Val column_block = b_.index_rem(g, column_blocks);
@@ -65,8 +66,8 @@ class PanelGemm {
       at_.set_batch(b_.index_div(rest, row_blocks));
       first_panel_ = b_.mul(column_block, b_.dim(block_panels_));
       last_panel_ = least(b_.add(first_panel_, b_.dim(block_panels_)), b_.dim(panels_));
-      first_row_ = b_.mul(b_.index_rem(rest, row_blocks), b_.i64(block_rows_));
-      last_row_ = least(b_.add(first_row_, b_.i64(block_rows_)), b_.dim(at_.rows()));
+      first_row_ = b_.mul(b_.index_rem(rest, row_blocks), b_.dim(block_rows_));
+      last_row_ = least(b_.add(first_row_, b_.dim(block_rows_)), b_.dim(at_.rows()));
       if (!is_blocked()) return emit_depth_block(b_.i64(0));
       b_.loop(b_.i64(0), b_.dim(depth_blocks_), {}, [&](Val block) { emit_depth_block(block); });
     });
@@ -86,14 +87,6 @@ class PanelGemm {
     const std::optional<int64_t> rows = at_.rows().static_value();
     tile_rows_ = rows ? std::clamp<int64_t>(*rows, 1, kTileRows) : kTileRows;
     const bool few = rows && *rows <= kRowUnit;
-    block_rows_ = kMostBlockRows;
-    if (rows) {
-      const int64_t blocks = std::max<int64_t>(ceil_div(*rows, kMostBlockRows), 1);
-      block_rows_ = round_up(ceil_div(std::max<int64_t>(*rows, 1), blocks), tile_rows_);
-    }
-    // Rows that are no whole tile get tiles of their own, each in a row unit.
-    slots_ = block_rows_ + 6 * kRowUnit;
-
     depth_block_ = kDepthBlock;
     if (std::optional<int64_t> words = words_.static_value()) {
       const int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
@@ -104,13 +97,18 @@ class PanelGemm {
     depth_blocks_ = dim_max(ceil_div(words_, Dim(depth_block_)), Dim(1));
     stride_ = depth_block_ + kUnit;
 
-    const Dim threads = Dim(kir::kDimThreads, {.min = 1});
-    const Dim tasks = panels_ * ceil_div(at_.rows(), Dim(block_rows_)) * product(at_.batch());
-    block_panels_ = dim_max(ceil_div(tasks, threads * Dim(kTasksPerThread)), Dim(1));
-    if (few) return;
+    // A block of rows fills about half of the second cache.
     const Dim cache = Dim(kir::kDimL2, {.min = 1});
-    const Dim limit = floor_div(cache, Dim(4 * 4 * kPanelColumns * depth_block_));
-    block_panels_ = dim_min(block_panels_, dim_max(limit, Dim(1)));
+    const Dim fit = floor_div(cache, Dim(2 * kWordBytes * kTileRows * depth_block_));
+    const Dim most = dim_max(dim_min(fit, Dim(kMostBlockTiles)), Dim(1));
+    const Dim tiles = dim_max(ceil_div(at_.rows(), Dim(tile_rows_)), Dim(1));
+    block_rows_ = ceil_div(tiles, ceil_div(tiles, most)) * Dim(tile_rows_);
+    // Rows that are no whole tile get tiles of their own, each in a row unit.
+    slots_ = block_rows_ + Dim(6 * kRowUnit);
+    const Dim threads = Dim(kir::kDimThreads, {.min = 1});
+    const Dim tasks = panels_ * ceil_div(at_.rows(), block_rows_) * product(at_.batch());
+    block_panels_ = dim_max(ceil_div(tasks, threads * Dim(kTasksPerThread)), Dim(1));
+    block_panels_ = dim_min(block_panels_, dim_max(panels_, Dim(1)));
   }
 
   void set_costs(const Dim& row_blocks, const Dim& column_blocks) {
@@ -118,7 +116,7 @@ class PanelGemm {
     const Dim columns = block_panels_ * Dim(kPanelColumns);
     kernel.grid = product(at_.batch()) * row_blocks * column_blocks;
     kernel.bytes_per_index = columns * words_ * Dim(4);
-    kernel.ops_per_index = columns * words_ * dim_min(at_.rows(), Dim(block_rows_)) * Dim(2);
+    kernel.ops_per_index = columns * words_ * dim_min(at_.rows(), block_rows_) * Dim(2);
   }
 
   void emit_depth_block(Val block) {
@@ -126,37 +124,42 @@ class PanelGemm {
     count_ = least(b_.i64(depth_block_), b_.sub(b_.dim(words_), from_));
     later_ = b_.cmp(kir::Pred::kNe, block, b_.i64(0));
     last_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
+    for_each_tile([&](Val row, Val place, int64_t rows) { copy_tile(row, place, rows); });
+    b_.loop(first_panel_, last_panel_, {}, [&](Val panel) {
+      for_each_tile([&](Val row, Val place, int64_t rows) { emit_tile(row, place, rows, panel); });
+    });
+  }
+
+  // Calls visit(row, place, rows) for the tiles of the block: rows from `row`, which stand in
+  // scratch memory from row `place`.
+  void for_each_tile(const std::function<void(Val, Val, int64_t)>& visit) {
     const Val full = b_.binary(kir::Op::kSDiv, b_.sub(last_row_, first_row_), b_.i64(tile_rows_));
     const std::optional<int64_t> rows = at_.rows().static_value();
     if (rows && *rows == 0) return;
     b_.loop(b_.i64(0), full, {}, [&](Val t) {
       const Val place = b_.mul(t, b_.i64(tile_rows_));
-      emit_tile(b_.add(first_row_, place), place, tile_rows_);
+      visit(b_.add(first_row_, place), place, tile_rows_);
     });
     if (rows && *rows <= tile_rows_) return;
     Val place = b_.mul(full, b_.i64(tile_rows_));
     Val row = b_.add(first_row_, place);
     if (rows) {
-      const int64_t rest = *rows % block_rows_ % tile_rows_;
+      const int64_t rest = *rows % tile_rows_;
       if (rest == 0) return;
-      b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { emit_tile(row, place, rest); });
+      b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { visit(row, place, rest); });
       return;
     }
     // The rest in powers of two: its binary digits.
     const Val rest = b_.sub(last_row_, row);
     for (int64_t tile = tile_rows_ / 2; tile >= 1; tile /= 2) {
       const Val digit = b_.binary(kir::Op::kAnd, rest, b_.i64(tile));
-      b_.if_then(b_.cmp(kir::Pred::kNe, digit, b_.i64(0)), [&] { emit_tile(row, place, tile); });
+      b_.if_then(b_.cmp(kir::Pred::kNe, digit, b_.i64(0)), [&] { visit(row, place, tile); });
       row = b_.add(row, digit);
       place = b_.add(place, b_.i64(kRowUnit));
     }
   }
 
-  // `rows` rows from `row` against all panels of the block; their sums stand in the rows of the
-  // block's sums from `place`.
-  void emit_tile(Val row, Val place, int64_t rows) {
-    copy_tile(row, rows);
-    const int64_t room = round_up(rows, kRowUnit) * kPanelColumns;
+  void emit_tile(Val row, Val place, int64_t rows, Val panel) {
     PanelDot spec;
     spec.kind = kind_of(a_.dtype());
     spec.left = tile_;
@@ -164,22 +167,21 @@ class PanelGemm {
     spec.rows = rows;
     spec.sums_stride = kPanelColumns;
     spec.left_stride = stride_;
-    b_.loop(first_panel_, last_panel_, {}, [&](Val panel) {
-      Val sums = b_.i64(0);
-      if (is_blocked()) {
-        const Val line = b_.mul(place, b_.mul(b_.dim(block_panels_), b_.i64(kPanelColumns)));
-        sums = b_.add(line, b_.mul(b_.sub(panel, first_panel_), b_.i64(room)));
-      }
-      const Index right = at_.right(panel, from_, b_.i64(0));
-      b_.panel_dot(spec, sums_, sums, b_.i64(0), ops::flatten_index(b_, p_.shape(), right), count_,
-                   is_blocked() ? later_ : b_.boolean(false));
-      if (!is_blocked()) return finish(row, rows, panel, sums);
-      b_.if_then(last_, [&] { finish(row, rows, panel, sums); });
-    });
+    Val sums = b_.i64(0);
+    if (is_blocked()) {
+      const Val line = b_.mul(b_.sub(panel, first_panel_), b_.dim(slots_));
+      sums = b_.mul(b_.add(line, place), b_.i64(kPanelColumns));
+    }
+    const Index right = at_.right(panel, from_, b_.i64(0));
+    b_.panel_dot(spec, sums_, sums, b_.mul(place, b_.i64(stride_)),
+                 ops::flatten_index(b_, p_.shape(), right), count_,
+                 is_blocked() ? later_ : b_.boolean(false));
+    if (!is_blocked()) return finish(row, rows, panel, sums);
+    b_.if_then(last_, [&] { finish(row, rows, panel, sums); });
   }
 
   // Rows of whole words, zeros past the common dimension.
-  void copy_tile(Val row, int64_t rows) {
+  void copy_tile(Val row, Val place, int64_t rows) {
     const Val from = b_.mul(from_, b_.i64(each_));
     const Val room = b_.mul(count_, b_.i64(each_));
     const Val there = least(room, b_.sub(b_.dim(depth_), from));
@@ -188,7 +190,7 @@ class PanelGemm {
     const bool exact =
         depth_.is_static() && depth_.value() % (kUnit * each_) == 0 && depth_.value() > 0;
     b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
-      const Val to = b_.mul(r, b_.i64(stride_ * each_));
+      const Val to = b_.mul(b_.add(place, r), b_.i64(stride_ * each_));
       b_.loop(b_.i64(0), there, {.vector = true}, [&](Val k) {
         const Val value = e_.context.element(a_, at_.left(b_.add(row, r), b_.add(from, k)));
         b_.store(tile_, b_.add(to, k), value);
@@ -225,8 +227,8 @@ class PanelGemm {
 
   Dim depth_, words_, columns_, panels_;
   int64_t each_ = 1;  // elements in a word
-  int64_t tile_rows_ = 0, block_rows_ = 0, slots_ = 0, depth_block_ = 0, stride_ = 0;
-  Dim depth_blocks_, block_panels_;
+  int64_t tile_rows_ = 0, depth_block_ = 0, stride_ = 0;
+  Dim depth_blocks_, block_rows_, slots_, block_panels_;
   uint32_t tile_ = 0, sums_ = 0;
 
   // Values of the block being emitted.

@@ -1,11 +1,11 @@
 // Matrix products over operands packed in words (bf16 pairs, bytes by four): kir::Op::kPanelDot and
 // the blocking around it.
 //
-// A tile of up to 32 rows of the left operand is copied, padded to whole words, and multiplied with
-// one panel after another. Sums stand in scratch memory: those of one tile and panel, or of a whole
-// block of rows and panels while the common dimension is worked off in blocks that keep the tile in
-// the first cache; the block's panels and sums fill about half of the second. The epilogue reads
-// the finished sums.
+// A block of rows of the left operand, as many as fill half of the second cache, is copied, padded
+// to whole words; then each panel is multiplied with the block's tiles of up to 32 rows, over the
+// whole common dimension where that is not very long (otherwise the sums of the block stand in
+// scratch memory meanwhile). The epilogue reads the finished sums of a tile and panel from the
+// first cache.
 #pragma once
 
 #include "tenon/passes/lower_matmul.h"

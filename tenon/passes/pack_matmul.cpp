@@ -1,5 +1,7 @@
 #include "tenon/passes/pack_matmul.h"
 
+#include <array>
+#include <optional>
 #include <unordered_map>
 
 #include "tenon/ir/op_def.h"
@@ -51,7 +53,7 @@ bool is_transposed(const ir::Value& value) {
 bool worth_packing(const ir::Node& node, bool constant) {
   const ir::TensorType& a = node.operands[0].type();
   const ir::TensorType& b = node.operands[1].type();
-  if (!is_float(a.dtype) || !is_float(b.dtype) || b.rank() < 2 || a.rank() < 1) return false;
+  if (b.rank() < 2 || a.rank() < 1) return false;
   // Batched right operands need the left one to have as many dimensions.
   if (b.rank() > 2 && a.rank() != b.rank()) return false;
   if (constant) return true;
@@ -87,6 +89,19 @@ ir::Value without_blocks(const ir::Node& node, std::span<const ir::Value> operan
                             node.types[0].shape.back(), right.dtype(), node.location);
 }
 
+// Products of bytes in i32: what stands under casts of both operands.
+std::optional<std::array<ir::Value, 2>> bytes_under_casts(std::span<const ir::Value> operands) {
+  std::array<ir::Value, 2> bytes;
+  for (size_t i = 0; i < 2; ++i) {
+    const ir::Node& node = *operands[i].node;
+    if (operands[i].dtype() != DType::kI32 || node.op->name != "cast") return std::nullopt;
+    bytes[i] = node.operands[0];
+  }
+  const DType left = bytes[0].dtype();
+  const bool fits = left == DType::kI8 || left == DType::kU8;
+  return fits && bytes[1].dtype() == DType::kI8 ? std::optional(bytes) : std::nullopt;
+}
+
 // Products of bf16 are made of dot products of words, unless most of the words would be padding.
 bool suits_words(const ir::Value& a, const ir::Value& b) {
   if (a.dtype() != DType::kBF16 || b.dtype() != DType::kBF16) return false;
@@ -107,12 +122,14 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
           return {{without_blocks(node, operands, analysis->is_constant(node.operands[1]))}};
         }
         if (node.op != matmul) return std::nullopt;
+        const auto bytes = bytes_under_casts(operands);
+        if (!bytes && !is_float(node.types[0].dtype)) return std::nullopt;
         if (!worth_packing(node, analysis->is_constant(node.operands[1]))) return std::nullopt;
-        const DType right = operands[1].dtype();
-        const bool words = suits_words(operands[0], operands[1]);
-        ir::Value packed = ops::matmul_pack(operands[1], words, node.location);
-        return {{ops::matmul_packed(operands[0], packed, node.types[0].shape.back(), right,
-                                    node.location)}};
+        const ir::Value& a = bytes ? (*bytes)[0] : operands[0];
+        const ir::Value& b = bytes ? (*bytes)[1] : operands[1];
+        ir::Value packed = ops::matmul_pack(b, bytes || suits_words(a, b), node.location);
+        return {
+            {ops::matmul_packed(a, packed, node.types[0].shape.back(), b.dtype(), node.location)}};
       });
 }
 

@@ -1,0 +1,93 @@
+// Matrix products of every kind of kernel on every path and level: small integers, so that sums are
+// exact whatever their order.
+#include <gtest/gtest.h>
+
+#include "paths.h"
+
+namespace tenon::anchors {
+namespace {
+
+struct Sizes {
+  int64_t m, k, n;
+};
+
+// Values from -6 to 6 (0 to 12 for unsigned dtypes) that follow no pattern of the layouts.
+std::vector<double> some_values(int64_t count, uint64_t seed, double least) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    values.push_back(least + static_cast<double>(seed >> 40) / (1 << 24) * 13);
+    values.back() = static_cast<double>(static_cast<int64_t>(values.back() + 100) - 100);
+  }
+  return values;
+}
+
+std::vector<double> product(const std::vector<double>& a, const std::vector<double>& b,
+                            const Sizes& s) {
+  std::vector<double> c(static_cast<size_t>(s.m * s.n));
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t p = 0; p < s.k; ++p) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        c[static_cast<size_t>(i * s.n + j)] +=
+            a[static_cast<size_t>(i * s.k + p)] * b[static_cast<size_t>(p * s.n + j)];
+      }
+    }
+  }
+  return c;
+}
+
+Tensor tensor_of(const std::vector<double>& values, DType dtype, int64_t rows, int64_t columns) {
+  return reshape(cast(tensor(values), dtype), {rows, columns}).eval();
+}
+
+void expect_product(const Sizes& s, DType left, DType right, DType result, bool symbolic) {
+  SCOPED_TRACE(fmt::format("{} {} by {}: {} {} {}", symbolic ? "symbolic" : "static", name(left),
+                           name(right), s.m, s.k, s.n));
+  const auto a = some_values(s.m * s.k, 1, left == u8 ? 0 : -6);
+  const auto b = some_values(s.k * s.n, 2, -6);
+  const auto fn = [=](const Tensors& x) {
+    const Tensor c = is_float(left) ? matmul(cast(x[0], left), x[1]) : matmul(x[0], x[1], result);
+    return cast(c, f32) * 0.5f;  // an epilogue
+  };
+  Layouts layouts;
+  if (symbolic) layouts = {TensorLayout(left, {"m", "k"}), TensorLayout(right, {"k", "n"})};
+  std::vector<double> wanted = product(a, b, s);
+  for (double& value : wanted) value *= 0.5;
+  expect_on_every_path(fn, {tensor_of(a, left, s.m, s.k), tensor_of(b, right, s.k, s.n)}, wanted,
+                       layouts);
+}
+
+TEST(Products, OfWordsOnEveryPath) {
+  // Sums of bf16 products that are rounded once, to a bf16 that holds them.
+  for (const Sizes& s : {Sizes{1, 33, 40}, Sizes{50, 40, 33}}) {
+    expect_product(s, i8, i8, i32, false);
+    expect_product(s, u8, i8, i32, true);
+  }
+  expect_product({40, 1, 40}, bf16, bf16, bf16, true);
+  expect_product({35, 0, 33}, i8, i8, i32, true);
+}
+
+TEST(Products, OfBf16AccumulateInF32) {
+  // One large value and many small ones: a sum in bf16 would lose these.
+  for (const int64_t rows : {1, 16, 20, 70}) {
+    std::vector<double> a(static_cast<size_t>(rows * 64), 1);
+    std::vector<double> b(64 * 32, 0.5);
+    for (int64_t j = 0; j < 32; ++j) b[static_cast<size_t>(j)] = 224;
+    const double sum = 224 + 63 * 0.5;  // 255.5 becomes 256 in bf16
+    expect_on_every_path([](const Tensors& x) { return matmul(x[0], x[1]); },
+                         {tensor_of(a, bf16, rows, 64), tensor_of(b, bf16, 64, 32)},
+                         std::vector<double>(static_cast<size_t>(rows * 32), sum > 255 ? 256 : 0));
+  }
+}
+
+TEST(Products, OfBytesInI32AreWhatTheirCastsGive) {
+  std::vector<double> ends(64 * 64, -128);
+  const Tensor low = tensor_of(ends, i8, 64, 64);
+  expect_on_every_path([](const Tensors& x) { return matmul(x[0], x[0], i32); }, {low},
+                       std::vector<double>(64 * 64, 64 * 128 * 128));
+  expect_on_every_path([](const Tensors& x) { return matmul(x[0], x[0]); }, {low},
+                       std::vector<double>(64 * 64, 0));  // i8 wraps
+}
+
+}  // namespace
+}  // namespace tenon::anchors
