@@ -24,7 +24,11 @@ struct Packing {
   const BlockFormat& format;
   const CodeLayout& layout;
 
-  int64_t words() const { return layout.code_bits == 4 ? 4 : 8; }
+  int64_t words() const { return code_words(layout); }
+  // Bits above the nibbles, 0 for bytes.
+  int extra_bits() const { return layout.code_bits == 8 ? 0 : layout.code_bits - 4; }
+  // Words of four codes whose upper bits share one word.
+  int64_t sharing() const { return extra_bits() == 0 ? 1 : 8 / extra_bits(); }
   int64_t groups() const { return kQuantBlock / layout.group; }
   int64_t scale_rows() const { return groups() * (layout.has_offset ? 2 : 1); }
   DType scale_type() const { return layout.half_scales ? DType::kF16 : DType::kF32; }
@@ -104,14 +108,28 @@ std::vector<TensorType> codes_infer(const ir::InferArgs& args) {
   return {{DType::kU32, shape}};
 }
 
-// A word of the packed codes: `j` is the block's first element.
+// Words of the packed codes; `j` is the block's first element.
 template <class Source, class Index>
-auto code_word(const Packing& packing, const Source& source, Index j, Index word) {
+auto nibble_word(const Packing& packing, const Source& source, Index j, Index word) {
   const quant::Codes<Source, 4> codes(source);
   const quant::Encoding encoding = packing.format.encoding;
-  const auto first = codes.of(encoding, j + word * 4);
-  if (packing.words() == 8) return first;
-  return first | codes.of(encoding, j + word * 4 + kQuantBlock / 2) << 4;
+  const auto low = codes.of(encoding, j + word * 4) & 0x0f0f0f0fu;
+  const auto high = codes.of(encoding, j + word * 4 + kQuantBlock / 2) & 0x0f0f0f0fu;
+  return low | high << 4;
+}
+
+// Upper bits of the codes of `sharing` words, from the word'th of these groups on.
+template <class Source, class Index>
+auto upper_word(const Packing& packing, const Source& source, Index j, Index word) {
+  const quant::Codes<Source, 4> codes(source);
+  const uint32_t mask = packing.extra_bits() == 1 ? 0x01010101u : 0x03030303u;
+  const auto bits = [&](int64_t i) {
+    const auto code = codes.of(packing.format.encoding, j + word * (4 * packing.sharing()) + 4 * i);
+    return ((code >> 4) & mask) << (packing.extra_bits() * static_cast<int>(i));
+  };
+  auto all = bits(0);
+  for (int64_t i = 1; i < packing.sharing(); ++i) all = all | bits(i);
+  return all;
 }
 
 std::vector<Literal> codes_eval(const ir::EvalArgs& args) {
@@ -122,16 +140,35 @@ std::vector<Literal> codes_eval(const ir::EvalArgs& args) {
     const Place place = place_of(packing.format, block);
     for (int64_t j = 0; j < kPanelColumns; ++j) {
       const quant::BlockBytes source{column_bytes(args.in[0], column + j) + place.byte};
-      out[at * kPanelColumns + j] = code_word(packing, source, place.element, word);
+      uint32_t& to = out[at * kPanelColumns + j];
+      if (packing.layout.code_bits == 8) {
+        to = quant::Codes<quant::BlockBytes, 4>(source).of(packing.format.encoding,
+                                                           place.element + word * 4);
+      } else {
+        to = word < 4 ? nibble_word(packing, source, place.element, word)
+                      : upper_word(packing, source, place.element, word - 4);
+      }
     }
   });
   return {std::move(result)};
 }
 
 Val codes_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<const Val> index) {
+  kir::Builder& b = ctx.builder();
   const Packing packing = packing_of(node.attrs);
   const PlacedSource at = source_at(ctx, packing, node.operands[0], index[0], index[1], index[3]);
-  return code_word(packing, at.source, at.source.index(at.element), at.source.index(index[2])).v;
+  const BlockSource::Index j = at.source.index(at.element);
+  const BlockSource::Index word = at.source.index(index[2]);
+  if (packing.layout.code_bits == 8) {
+    return quant::Codes<BlockSource, 4>(at.source).of(packing.format.encoding, j + word * 4).v;
+  }
+  if (packing.extra_bits() == 0) return nibble_word(packing, at.source, j, word).v;
+  // Both readings lie inside the block.
+  const auto low = at.source.index(b.binary(kir::Op::kSMin, word.v, b.i64(3)));
+  const auto upper = at.source.index(b.binary(kir::Op::kSMax, b.sub(word.v, b.i64(4)), b.i64(0)));
+  return b.select(b.cmp(kir::Pred::kSLt, word.v, b.i64(4)),
+                  nibble_word(packing, at.source, j, low).v,
+                  upper_word(packing, at.source, j, upper).v);
 }
 
 std::vector<ir::Sample> pack_samples() {
@@ -234,10 +271,15 @@ void decode_column(const Packing& packing, const Literal& codes, const Literal& 
   for (int64_t k = 0; k < blocks * kQuantBlock; ++k) {
     const int64_t block = k / kQuantBlock;
     const int64_t i = k % kQuantBlock;
-    const bool nibbles = packing.words() == 4;
+    const bool nibbles = packing.layout.code_bits < 8;
     const int64_t byte = nibbles ? i % 16 : i;
     uint32_t code = word(block, byte / 4) >> (byte % 4 * 8) & 255;
     if (nibbles) code = i < 16 ? code & 15 : code >> 4;
+    if (const int bits = packing.extra_bits(); bits > 0) {
+      const uint32_t upper = word(block, 4 + i / 4 / packing.sharing());
+      const int64_t shift = i % 4 * 8 + bits * (i / 4 % packing.sharing());
+      code |= (upper >> shift & ((1u << bits) - 1)) << 4;
+    }
     const int64_t group = i / packing.layout.group;
     const float value =
         scale(block, group) * static_cast<float>(static_cast<int32_t>(code) - packing.layout.zero);
@@ -313,6 +355,10 @@ std::vector<Literal> round_eval(const ir::EvalArgs& args) {
 }
 
 }  // namespace
+
+int64_t code_words(const quant::CodeLayout& layout) {
+  return layout.code_bits == 8 ? 8 : layout.code_bits;
+}
 
 const ir::OpDef kRoundRows = {
     .name = "round_rows",

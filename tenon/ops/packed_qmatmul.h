@@ -1,12 +1,13 @@
 // Products with block-quantised weights as kernels see them: what `qmatmul` becomes before lowering
 // for formats with integer codes (quant/codes.h). Codes, scales and offsets are laid out in panels
 // of 32 output columns and blocks of 32 elements of k, once, when weights are bound; they take as
-// much room as the file's blocks (formats of 5 and 6 bits: one byte an element).
+// much room as the file's blocks, K formats a little more (f32 scales).
 #pragma once
 
 #include <string>
 
 #include "tenon/ops/packed_matmul.h"
+#include "tenon/quant/codes.h"
 
 namespace tenon::ops {
 
@@ -14,10 +15,13 @@ namespace tenon::ops {
 inline constexpr int64_t kQuantBlock = 32;
 
 // qmatmul_codes(w u8[n, bytes]) {encoding} → u32[ceil(n / 32), k / 32, words, 32]: the codes of
-// column 32p + j, one word each. With 4-bit codes there are 4 words, whose byte i holds the codes
-// of elements 4w + i (low nibble) and 16 + 4w + i of the block; else 8 words of bytes, 4w + i.
-// Columns past n repeat the last one.
+// column 32p + j, one word each. Codes of 8 bits: 8 words, byte i of word w is that of element
+// 4w + i of the block. Fewer bits: 4 words, whose byte i holds the lowest four bits of elements
+// 4w + i (low nibble) and 16 + 4w + i; then one word for codes of 5 bits, two for codes of 6: byte
+// i of word v holds the upper bits of elements 4w + i, by rising w, for the 8 (4) values of w from
+// 8v (4v) on. Columns past n repeat the last one.
 extern const ir::OpDef kQmatmulCodes;
+int64_t code_words(const quant::CodeLayout& layout);
 // qmatmul_scales(w) {encoding} → [ceil(n / 32), k / 32, rows, 32], f16 where that is exact, else
 // f32: the scales of the block's groups, then their offsets where the format has them.
 extern const ir::OpDef kQmatmulScales;

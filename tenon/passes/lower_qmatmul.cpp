@@ -124,31 +124,35 @@ class QuantizedGemm {
 
   std::vector<Val> exact_block(Val panel, Val block, Val j, std::span<const Val> sums) {
     std::vector<Val> next(sums.begin(), sums.end());
-    for (int64_t group = 0; group < groups_; ++group) {
+    // The elements of bytes, or those of the low nibbles and then those of the high ones.
+    const int64_t planes = nibbles() ? 2 : 1;
+    for (int64_t plane = 0; plane < planes; ++plane) {
+      const int64_t group = plane * groups_ / planes;
       const Val scale = scale_row(panel, block, group, j);
       const Val offset =
           layout_.has_offset
               ? scale_row(panel, block, groups_ + group, j)
               : b_.mul(scale, b_.constant_float(Type::kF32, -static_cast<double>(layout_.zero)));
-      // A group's words: those of bytes, or the low nibbles of all and then the high ones.
-      const int64_t words = words_ / groups_;
-      for (int64_t plane = 0; plane < (words_ == 4 ? 2 : 1); ++plane) {
-        const std::vector<kir::CarriedSpec> init = carried(next);
-        next = b_.loop(b_.i64(0), b_.i64(words), {}, init, [&](Val w, std::span<const Val> in) {
-          std::vector<Val> out(in.begin(), in.end());
-          const Val word = code_word(panel, block, b_.add(w, b_.i64(group * words)), j);
-          for (int64_t byte = 0; byte < 4; ++byte) {
-            const Val value = b_.ternary(Op::kMulAdd, scale, code_of(word, plane, byte), offset);
-            const Val k = b_.add(b_.add(b_.mul(block, b_.i64(kQuantBlock)), b_.mul(w, b_.i64(4))),
-                                 b_.i64(group * layout_.group + 16 * plane + byte));
-            for (size_t r = 0; r < out.size(); ++r) {
-              const Val x = e_.context.element(node_.operands[0], at(r, k));
-              out[r] = b_.ternary(Op::kMulAdd, x, value, out[r]);
-            }
+      const std::vector<kir::CarriedSpec> init = carried(next);
+      next = b_.loop(b_.i64(0), b_.i64(8 / planes), {}, init, [&](Val w, std::span<const Val> in) {
+        std::vector<Val> out(in.begin(), in.end());
+        const Val word = code_word(panel, block, w, j);
+        const Val first = b_.add(b_.mul(block, b_.i64(kQuantBlock)), b_.mul(w, b_.i64(4)));
+        for (int64_t byte = 0; byte < 4; ++byte) {
+          Val code = code_of(word, plane, byte);
+          if (extra_bits() > 0) {
+            code = b_.binary(Op::kOr, code, upper_bits(panel, block, w, j, plane, byte));
           }
-          return out;
-        });
-      }
+          const Val value =
+              b_.ternary(Op::kMulAdd, scale, b_.convert(Op::kSToF, Type::kF32, code), offset);
+          const Val k = b_.add(first, b_.i64(16 * plane + byte));
+          for (size_t r = 0; r < out.size(); ++r) {
+            const Val x = e_.context.element(node_.operands[0], at(r, k));
+            out[r] = b_.ternary(Op::kMulAdd, x, value, out[r]);
+          }
+        }
+        return out;
+      });
     }
     return next;
   }
@@ -159,16 +163,30 @@ class QuantizedGemm {
     return specs;
   }
 
-  // Code `byte` of a word as f32.
+  bool nibbles() const { return layout_.code_bits < 8; }
+  int64_t extra_bits() const { return nibbles() ? layout_.code_bits - 4 : 0; }
+
+  // Code `byte` of a word, of its low or high nibbles.
   Val code_of(Val word, int64_t plane, int64_t byte) {
     const int64_t shift = 8 * byte + 4 * plane;
-    Val code = shift == 0 ? word : b_.binary(Op::kLShr, word, b_.constant_int(Type::kI32, shift));
-    const int64_t mask = words_ == 4 ? 15 : 255;
-    if (shift + (words_ == 4 ? 4 : 8) < 32) {
-      code = b_.binary(Op::kAnd, code, b_.constant_int(Type::kI32, mask));
-    }
-    return b_.convert(Op::kSToF, Type::kF32, code);
+    const int64_t width = nibbles() ? 4 : 8;
+    Val code = shift == 0 ? word : b_.binary(Op::kLShr, word, number(shift));
+    if (shift + width < 32) code = b_.binary(Op::kAnd, code, number((1 << width) - 1));
+    return code;
   }
+
+  // The bits above the nibble of element 16 · plane + 4w + byte, in their place.
+  Val upper_bits(Val panel, Val block, Val w, Val j, int64_t plane, int64_t byte) {
+    const int64_t bits = extra_bits();
+    const Val upper = code_word(panel, block, b_.i64(4 + (bits == 2 ? plane : 0)), j);
+    const Val from = b_.convert(Op::kIntTrunc, Type::kI32, b_.mul(w, b_.i64(bits)));
+    const int64_t more = 8 * byte + (bits == 1 ? 4 * plane : 0);
+    const Val shifted = b_.binary(Op::kLShr, upper, b_.add(from, number(more)));
+    const Val code = b_.binary(Op::kAnd, shifted, number((1 << bits) - 1));
+    return b_.binary(Op::kShl, code, number(4));
+  }
+
+  Val number(int64_t value) { return b_.constant_int(Type::kI32, value); }
 
   // ── int8 ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -211,15 +229,28 @@ class QuantizedGemm {
   std::vector<Val> byte_words(Val panel, Val block, Val j) {
     std::vector<Val> words;
     for (int64_t w = 0; w < words_; ++w) words.push_back(code_word(panel, block, b_.i64(w), j));
-    if (words_ == 8) return words;
-    const Val mask = b_.constant_int(Type::kI32, 0x0f0f0f0f);
+    if (!nibbles()) return words;
+    const Val mask = number(0x0f0f0f0f);
     std::vector<Val> bytes;
-    for (Val word : words) bytes.push_back(b_.binary(Op::kAnd, word, mask));
-    for (Val word : words) {
-      const Val high = b_.binary(Op::kLShr, word, b_.constant_int(Type::kI32, 4));
-      bytes.push_back(b_.binary(Op::kAnd, high, mask));
+    for (size_t w = 0; w < 8; ++w) {
+      Val word = words[w % 4];
+      if (w >= 4) word = b_.binary(Op::kLShr, word, number(4));
+      word = b_.binary(Op::kAnd, word, mask);
+      if (extra_bits() > 0) word = b_.binary(Op::kOr, word, upper_bytes(words, w));
+      bytes.push_back(word);
     }
     return bytes;
+  }
+
+  // The bits above the nibbles of word `w` of eight, each in its byte.
+  Val upper_bytes(const std::vector<Val>& words, size_t w) {
+    const auto bits = static_cast<size_t>(extra_bits());
+    const size_t sharing = 8 / bits;
+    const Val upper = words[4 + w / sharing];
+    const auto shift = static_cast<int64_t>(bits * (w % sharing)) - 4;
+    const Val placed = shift >= 0 ? b_.binary(Op::kLShr, upper, number(shift))
+                                  : b_.binary(Op::kShl, upper, number(-shift));
+    return b_.binary(Op::kAnd, placed, number(bits == 1 ? 0x10101010 : 0x30303030));
   }
 
   // ── operands ─────────────────────────────────────────────────────────────────────────────────
