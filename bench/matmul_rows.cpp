@@ -1,35 +1,71 @@
 // Matrix products.
 #include <array>
+#include <cmath>
+#include <fstream>
 
 #include "harness.h"
 
 namespace tenon::bench {
 namespace {
 
-Json matmul(const std::string& name, int64_t m, int64_t k, int64_t n) {
-  // The right operand is a weight: packed once, when it is bound.
-  const tn::Tensor w = normal({k, n}, 1);
-  const tn::Tensor x = normal({m, k}, 2);
+using Sizes = std::array<int64_t, 3>;  // m, k, n
+
+tn::Tensor operand(const tn::Shape& shape, uint64_t seed, tn::DType dtype) {
+  const bool bytes = dtype == tn::i8;
+  return tn::cast(normal(shape, seed) * (bytes ? 40.0f : 1.0f), dtype).eval();
+}
+
+// a[m, k] @ w[k, n]; products of bytes are in i32. The right operand is a weight: packed once, when
+// it is bound.
+std::function<void()> product(const Sizes& sizes, tn::DType dtype) {
+  const auto [m, k, n] = sizes;
+  const tn::TensorLayout layout(dtype, {k, n});
+  const tn::Tensor x = operand({m, k}, 2, dtype);
   tn::CompileOptions options;
-  options.weights = {{"w", w}};
-  auto fn = [k, n](const tn::Tensor& a) {
-    return tn::matmul(a, tn::constant_external("w", tn::TensorLayout(tn::f32, {k, n})));
+  options.weights = {{"w", operand({k, n}, 1, dtype)}};
+  auto fn = [layout, dtype](const tn::Tensor& a) {
+    const tn::Tensor w = tn::constant_external("w", layout);
+    return dtype == tn::i8 ? tn::matmul(a, w, tn::i32) : tn::matmul(a, w);
   };
-  auto fast = tn::compile(fn, options)(tn::TensorLayout(tn::f32, {m, k}));
-  return steady(name, [&] { fast(x).array(); });
+  auto fast = tn::compile(fn, options)(tn::TensorLayout(dtype, {m, k}));
+  return [fast, x] { fast(x).array(); };
+}
+
+void add_product(Rows& rows, const Sizes& sizes, tn::DType dtype, const std::string& kind) {
+  const std::string name = fmt::format("matmul_{}{}x{}x{}", kind, sizes[0], sizes[1], sizes[2]);
+  add_row(rows, name, [=] { return steady(name, product(sizes, dtype)); });
+}
+
+// GFLOP/s over the shapes of random_shapes.txt, the geometric mean of the best and of the medians.
+Json random_products() {
+  std::ifstream file("bench/random_shapes.txt");
+  double best = 0;
+  double median = 0;
+  int count = 0;
+  for (Sizes s; file >> s[0] >> s[1] >> s[2]; ++count) {
+    const Json times = steady("", product(s, tn::f32));
+    const double work = 2e-6 * static_cast<double>(s[0] * s[1] * s[2]);
+    best += std::log(work / times["min"].get<double>());
+    median += std::log(work / times["median"].get<double>());
+  }
+  if (count == 0) throw std::runtime_error("bench/random_shapes.txt is missing");
+  return row("matmul_random", "GFLOP/s", {std::exp(best / count), std::exp(median / count)});
 }
 
 }  // namespace
 
 void add_matmul_rows(Rows& rows) {
-  for (auto [m, k, n] : {std::array<int64_t, 3>{2048, 2048, 2048},
-                         {128, 576, 1536},
-                         {8, 4096, 4096},
-                         {1, 4096, 4096},
-                         {64, 64, 64}}) {
-    const std::string name = fmt::format("matmul_{}x{}x{}", m, k, n);
-    add_row(rows, name, [=, m = m, k = k, n = n] { return matmul(name, m, k, n); });
+  for (const Sizes& sizes : {Sizes{2048, 2048, 2048},
+                             {128, 576, 1536},
+                             {8, 4096, 4096},
+                             {1, 4096, 4096},
+                             {64, 64, 64}}) {
+    add_product(rows, sizes, tn::f32, "");
   }
+  add_row(rows, "matmul_random", random_products);
+  add_product(rows, {2048, 2048, 2048}, tn::bf16, "bf16_");
+  add_product(rows, {1, 4096, 4096}, tn::bf16, "bf16_");
+  add_product(rows, {2048, 2048, 2048}, tn::i8, "s8_");
 }
 
 }  // namespace tenon::bench

@@ -6,6 +6,8 @@ calls are then timed, or a dict with "min" and "median" when it has timed itself
 """
 import importlib
 import json
+import math
+import os
 import statistics
 import sys
 import time
@@ -19,6 +21,22 @@ HEADS = (1, 16, 1024, 64)
 ROW, CACHED = (1, 16, 1, 64), (1, 16, 4096, 64)
 MATMULS = {f"matmul_{m}x{k}x{n}": (m, k, n) for m, k, n in [
     (2048, 2048, 2048), (128, 576, 1536), (8, 4096, 4096), (1, 4096, 4096), (64, 64, 64)]}
+
+
+def random_shapes():
+    """The shapes (m, k, n) of the row matmul_random."""
+    with open(os.path.join(os.path.dirname(__file__), "..", "random_shapes.txt")) as file:
+        return [tuple(map(int, line.split())) for line in file]
+
+
+def over_shapes(product):
+    """GFLOP/s of product(m, k, n)(), the geometric mean over random_shapes()."""
+    logs = {"min": [], "median": []}
+    for m, k, n in random_shapes():
+        times = timed(product(m, k, n))
+        for key, values in logs.items():
+            values.append(math.log(2e-6 * m * k * n / times[key]))
+    return {key: math.exp(statistics.mean(values)) for key, values in logs.items()}
 
 
 def normal(*shape):

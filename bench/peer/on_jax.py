@@ -1,7 +1,7 @@
 """jax.jit's rows."""
 import jax
 import jax.numpy as jnp
-from measure import CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, per_call
+from measure import CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, over_shapes, per_call
 
 
 def version():
@@ -62,4 +62,5 @@ ROWS = {
     "attention_causal": jitted(lambda q, k, v: attention(q, k, v, True), HEADS, HEADS, HEADS),
     "first_call": lambda: first_call(jitted(gelu, (1024,))()),
     "call": lambda: per_call(jitted(gelu, (16,))()),
+    "matmul_random": lambda: over_shapes(matmul),
 } | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()}

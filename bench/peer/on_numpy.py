@@ -1,6 +1,6 @@
 """NumPy's rows, as a user would write them: no out arguments."""
 import numpy as np
-from measure import CHAIN_SHAPE, HEADS, MATMULS, SQUARE, normal
+from measure import CHAIN_SHAPE, HEADS, MATMULS, SQUARE, normal, over_shapes
 
 
 def version():
@@ -86,4 +86,5 @@ ROWS = {
     "argsort": lambda: (lambda x: lambda: np.argsort(x))(normal(1 << 20)),
     "top_k": top_k,
     "sort_rows": lambda: (lambda x: lambda: np.sort(x, -1))(normal(4096, 64)),
+    "matmul_random": lambda: over_shapes(matmul),
 } | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()}

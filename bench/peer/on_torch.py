@@ -2,7 +2,8 @@
 import os
 
 import torch
-from measure import CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, ROW, SQUARE, first_call, normal, per_call
+from measure import (
+    CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, ROW, SQUARE, first_call, normal, over_shapes, per_call)
 
 torch.set_num_threads(int(os.environ["PEER_THREADS"]))
 torch.set_grad_enabled(False)
@@ -37,6 +38,18 @@ def eager(function, *shapes):
     return row
 
 
+def halves(*shapes):
+    def row():
+        a, b = [torch.from_numpy(normal(*shape)).bfloat16() for shape in shapes]
+        return lambda: a @ b
+    return row
+
+
+def bytes_product(size):
+    a, b = [(torch.from_numpy(normal(size, size)) * 40).to(torch.int8) for _ in range(2)]
+    return lambda: torch._int_mm(a, b)
+
+
 def attention(causal):
     return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
@@ -62,4 +75,8 @@ ROWS = {
     "first_call": lambda: first_call(compiled(gelu, (1024,))()),
     "first_call_cached": lambda: first_call(compiled(gelu, (1024,))()),
     "call": lambda: per_call(compiled(gelu, (16,))()),
+    "matmul_random": lambda: over_shapes(lambda m, k, n: eager(torch.matmul, (m, k), (k, n))()),
+    "matmul_bf16_2048x2048x2048": halves((2048, 2048), (2048, 2048)),
+    "matmul_bf16_1x4096x4096": halves((1, 4096), (4096, 4096)),
+    "matmul_s8_2048x2048x2048": lambda: bytes_product(2048),
 } | {name: eager(torch.matmul, (m, k), (k, n)) for name, (m, k, n) in MATMULS.items()}

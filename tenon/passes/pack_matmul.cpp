@@ -21,6 +21,8 @@ constexpr int64_t kRowsWorthPacking = 16;
 constexpr int64_t kRowsWorthGathering = 2;
 // A product with fewer columns leaves most of a panel empty.
 constexpr int64_t kColumnsWorthPacking = 16;
+// The same for an operand that is packed once: a panel of one column is 32 times its size.
+constexpr int64_t kColumnsWorthPackingOnce = 4;
 // A shorter common dimension leaves most of a row of words empty.
 constexpr int64_t kDepthWorthWords = 16;
 
@@ -56,8 +58,8 @@ bool worth_packing(const ir::Node& node, bool constant) {
   if (b.rank() < 2 || a.rank() < 1) return false;
   // Batched right operands need the left one to have as many dimensions.
   if (b.rank() > 2 && a.rank() != b.rank()) return false;
-  if (constant) return true;
   std::optional<int64_t> columns = b.shape.back().static_value();
+  if (constant) return !columns || *columns >= kColumnsWorthPackingOnce;
   if (columns && *columns < kColumnsWorthPacking) return false;
   Dim rows = 1;
   if (b.rank() > 2) {

@@ -2,10 +2,11 @@
 //
 // Needs: inlined bodies where they will be inlined, folded constants, simplified movement.
 // Promises: every float `matmul` whose right operand is constant (computed from constants and
-//   external data alone), or that has enough rows to pay for packing (two when that operand is a
-//   transposed one, else sixteen), becomes matmul_packed(a, matmul_pack(b)); the others stay and
-//   are lowered by their element form. The same holds for i32 products of i8 or u8 by i8, cast
-//   to i32. bf16 by bf16, and bytes, are packed in words.
+//   external data alone) with at least four columns, or that has enough rows to pay for packing
+//   (two when that operand is a transposed one, else sixteen), becomes
+//   matmul_packed(a, matmul_pack(b)); the others stay and are lowered by their element form. The
+//   same holds for i32 products of i8 or u8 by i8, cast to i32. bf16 by bf16, and bytes, are packed
+//   in words.
 //   Every `qmatmul` becomes a product over packed codes (ops/packed_qmatmul.h), or, for encodings
 //   without integer codes, over the decoded weights.
 // Stands before lift_externals, so that packed external data is what bodies take as parameters and
