@@ -55,6 +55,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = path;
   file->size_ = static_cast<size_t>(info.st_size);
+  file->identity_ = fmt::format("{}:{}:{}:{}.{:09}", info.st_dev, info.st_ino, info.st_size,
+                                info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   if (file->size_ == 0) return file;
   void* data = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (data == MAP_FAILED) {

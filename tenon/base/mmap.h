@@ -19,10 +19,14 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
+  // Tells the file, as it was when it was opened, from others and from later contents: device,
+  // inode, size and time of the last change.
+  const std::string& identity() const { return identity_; }
 
  private:
   MappedFile() = default;
   std::string path_;
+  std::string identity_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
 };

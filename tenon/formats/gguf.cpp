@@ -55,9 +55,9 @@ std::string_view unsupported_type(uint32_t id) {
 class GgufParser {
  public:
   GgufParser(std::span<const std::byte> bytes, std::string name, std::shared_ptr<const void> owner,
-             bool mapped = false)
+             std::string identity = "")
       : file_(new GgufFile), rest_(bytes) {
-    file_->mapped_ = mapped;
+    file_->identity_ = std::move(identity);
     file_->name_ = std::move(name);
     file_->bytes_ = bytes;
     file_->owner_ = std::move(owner);
@@ -308,15 +308,15 @@ std::shared_ptr<const GgufFile> GgufFile::parse(std::span<const std::byte> bytes
 
 std::shared_ptr<const GgufFile> GgufFile::open(const std::string& path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  return GgufParser(file->bytes(), path, file, /*mapped=*/true).parse();
+  return GgufParser(file->bytes(), path, file, file->identity()).parse();
 }
 
 void GgufFile::release(const GgufTensor& tensor) const {
-  if (mapped_) release_pages(tensor.data);
+  if (!identity_.empty()) release_pages(tensor.data);
 }
 
 std::shared_ptr<const void> GgufFile::hold(const GgufTensor& tensor) const {
-  if (!mapped_) return owner_;
+  if (identity_.empty()) return owner_;
   auto release = [owner = owner_, data = tensor.data](const void*) { release_pages(data); };
   return {tensor.data.data(), std::move(release)};
 }

@@ -88,6 +88,8 @@ class GgufFile {
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }
   uint64_t size() const { return bytes_.size(); }
+  // MappedFile's; empty for bytes that were given.
+  const std::string& identity() const { return identity_; }
   // Keeps the file's bytes in place, and releases the tensor's when it goes.
   std::shared_ptr<const void> hold(const GgufTensor& tensor) const;
   // Lets the system take back the memory of a mapped file's pages that this tensor alone fills;
@@ -127,7 +129,7 @@ class GgufFile {
   std::string name_;
   std::span<const std::byte> bytes_;
   std::shared_ptr<const void> owner_;
-  bool mapped_ = false;
+  std::string identity_;
   uint32_t version_ = 0;
   uint64_t alignment_ = 32;
   std::vector<GgufEntry> metadata_;

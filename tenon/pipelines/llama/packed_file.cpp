@@ -1,6 +1,5 @@
 #include "tenon/pipelines/llama/packed_file.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -78,14 +77,9 @@ Digest digest_of(std::span<const Entry> entries) {
 }  // namespace
 
 std::string packed_path(const std::string& programs, const formats::GgufFile& file) {
-  struct stat info {};
-  if (::stat(file.name().c_str(), &info) != 0 || file.tensors().empty()) return "";
-  Hasher hasher;
-  hasher.update(programs).update("\n").update(std::filesystem::absolute(file.name()).string());
-  hasher.update_value(info.st_size).update_value(info.st_mtim.tv_sec);
-  hasher.update_value(info.st_mtim.tv_nsec);
-  return std::filesystem::path(programs).parent_path() /
-         ("packed-" + to_hex(hasher.finish()) + ".bin");
+  if (file.identity().empty() || file.tensors().empty()) return "";
+  const Digest digest = Hasher().update(programs).update("\n").update(file.identity()).finish();
+  return std::filesystem::path(programs).parent_path() / ("packed-" + to_hex(digest) + ".bin");
 }
 
 runtime::SetupResults read_packed(const std::string& path, const formats::GgufFile& file) {
