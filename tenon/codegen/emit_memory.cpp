@@ -62,6 +62,14 @@ Emitter::Address Emitter::address_of(const Inst& inst) {
       break;
     }
   }
+  // What all lanes add moves the base: lanes may then keep indices of 32 bits.
+  while (index->op == Op::kAdd && held(index).spread == Spread::kVarying) {
+    const size_t same = held(index->args[0]).spread == Spread::kUniform ? 0 : 1;
+    const Held& term = held(index->args[same]);
+    if (term.spread != Spread::kUniform) break;
+    address.moved = address.moved ? b_.CreateAdd(address.moved, term.parts[0]) : term.parts[0];
+    index = index->args[1 - same];
+  }
   address.index = held(index);
   return address;
 }
@@ -91,6 +99,7 @@ llvm::Value* Emitter::lane_pointers(const Address& address, int part) {
   }
   Value* base = buffers_[address.buffer];
   if (address.offset != 0) base = b_.CreateGEP(element, base, index(address.offset));
+  if (address.moved) base = b_.CreateGEP(element, base, address.moved);
   return b_.CreateGEP(element, base, vectors(address.index)[static_cast<size_t>(part)]);
 }
 

@@ -74,8 +74,9 @@ class Emitter {
 
   // emit_memory.cpp
   struct Address {
-    Held index;          // without its constant part
-    int64_t offset = 0;  // the constant part, in elements
+    Held index;              // without its constant part
+    int64_t offset = 0;      // the constant part, in elements
+    Value* moved = nullptr;  // of a varying index: what is the same in all lanes, not in `index`
     uint32_t buffer = 0;
     llvm::Type* value = nullptr;  // what is read or written there
     int64_t step = 1;             // elements from one value to the next

@@ -29,24 +29,24 @@ class Merge {
         rows_(product(Shape(operand_.shape().begin(), operand_.shape().end() - 2))),
         descending_(node_.attrs.b("descending")),
         from_bit_(node_.attrs.i("from_bit")),
-        part_(kPartBytes / static_cast<int64_t>(size_of(dtype_))) {}
+        part_(kPartBytes / static_cast<int64_t>(size_of(dtype_))),
+        position_type_(length_.is_static() && length_.value() < (int64_t{1} << 29) ? Type::kI32
+                                                                                   : Type::kI64) {}
 
   void emit() {
     const Dim share(part_ * kLanesPerIndex);
     const Dim blocks = floor_div(kept_ + share - Dim(1), share);
-    const Val n = b_.dim(length_);
-    const Val kept = b_.dim(kept_);
     frame_.grid_loop(rows_ * blocks, false, [&](Val g) {
       row_ = b_.index_div(g, blocks);
       const Val first = b_.mul(b_.index_rem(g, blocks), b_.i64(share.value()));
-      const Val rest = b_.sub(kept, first);
+      const Val rest = b_.sub(b_.dim(kept_), first);
       // Parts that begin inside the result.
       const Val parts = b_.binary(
           Op::kSDiv, b_.add(b_.binary(Op::kSMin, rest, b_.i64(share.value())), b_.i64(part_ - 1)),
           b_.i64(part_));
       b_.loop(b_.i64(0), parts, {.vector = true, .interleave = 2}, [&](Val lane) {
         const Val begin = b_.add(first, b_.mul(lane, b_.i64(part_)));
-        merge(begin, bisect(begin, n), n, kept);
+        merge(begin);
       });
     });
   }
@@ -54,13 +54,21 @@ class Merge {
  private:
   static constexpr uint32_t kInput = 0;  // the buffer of the operand
 
+  // Positions in a pair of rows: of 32 bits where they fit, twice as many lanes.
+  Val position(int64_t value) { return b_.constant_int(position_type_, value); }
+  Val to_position(Val value) {
+    return position_type_ == Type::kI64 ? value : b_.convert(Op::kIntTrunc, position_type_, value);
+  }
+
   // Element i of the pair of rows (the second one begins at n), by its bits; outside, bits that
   // come after all.
   Val bits_if(Val i, Val inside) {
-    const Val at = b_.add(b_.mul(row_, b_.mul(b_.dim(length_), b_.i64(2))), i);
+    const Val first = b_.mul(row_, b_.mul(b_.dim(length_), b_.i64(2)));
+    const Val wide = position_type_ == Type::kI64 ? i : b_.convert(Op::kSExt, Type::kI64, i);
     const Val last = b_.constant_int(kir::type_of(ops::bits_dtype(dtype_)),
                                      static_cast<int64_t>(ops::last_bits(dtype_, descending_)));
-    const Val element = b_.load_if(kInput, at, inside, ops::element_of_bits(b_, last, dtype_));
+    const Val element =
+        b_.load_if(kInput, b_.add(first, wide), inside, ops::element_of_bits(b_, last, dtype_));
     return ops::bits_of_element(b_, element, dtype_);
   }
   Val key(Val bits) {
@@ -69,32 +77,35 @@ class Merge {
   }
 
   // How many of the first `begin` elements of the result come from the first row.
-  Val bisect(Val begin, Val n) {
-    const Val lo = b_.binary(Op::kSMax, b_.sub(begin, n), b_.i64(0));
+  Val bisect(Val begin) {
+    const Val n = to_position(b_.dim(length_));
+    const Val lo = b_.binary(Op::kSMax, b_.sub(begin, n), position(0));
     const Val hi = b_.binary(Op::kSMin, begin, n);
     const std::array<kir::CarriedSpec, 2> carried = {{{lo}, {hi}}};
-    // Halvings that leave nothing of n.
-    const Val rounds = b_.sub(b_.i64(64), b_.unary(Op::kClz, n));
-    return b_.loop(b_.i64(0), rounds, {}, carried,
-                   [&](Val, std::span<const Val> range) -> std::vector<Val> {
-                     const Val open = b_.cmp(Pred::kSLt, range[0], range[1]);
-                     const Val middle = b_.binary(Op::kLShr, b_.add(range[0], range[1]), b_.i64(1));
-                     const Val first = key(bits_if(middle, open));
-                     const Val across = b_.sub(b_.sub(b_.add(begin, n), b_.i64(1)), middle);
-                     const Val second = key(bits_if(across, open));
-                     const Val before = b_.cmp(Pred::kULe, first, second);
-                     const Val up = b_.binary(Op::kAnd, open, before);
-                     const Val down = b_.binary(Op::kAnd, open, b_.logical_not(before));
-                     return {b_.select(up, b_.add(middle, b_.i64(1)), range[0]),
-                             b_.select(down, middle, range[1])};
-                   })[0];
+    // Halvings that leave nothing of the row.
+    const Val rounds = b_.sub(b_.i64(64), b_.unary(Op::kClz, b_.dim(length_)));
+    return b_.loop(
+        b_.i64(0), rounds, {}, carried, [&](Val, std::span<const Val> range) -> std::vector<Val> {
+          const Val open = b_.cmp(Pred::kSLt, range[0], range[1]);
+          const Val middle = b_.binary(Op::kLShr, b_.add(range[0], range[1]), position(1));
+          const Val first = key(bits_if(middle, open));
+          const Val across = b_.sub(b_.sub(b_.add(begin, n), position(1)), middle);
+          const Val second = key(bits_if(across, open));
+          const Val before = b_.cmp(Pred::kULe, first, second);
+          const Val up = b_.binary(Op::kAnd, open, before);
+          const Val down = b_.binary(Op::kAnd, open, b_.logical_not(before));
+          return {b_.select(up, b_.add(middle, position(1)), range[0]),
+                  b_.select(down, middle, range[1])};
+        })[0];
   }
 
-  // The elements from `begin` on, of which `taken` come from the first row.
-  void merge(Val begin, Val taken, Val n, Val kept) {
-    const Val end = b_.mul(n, b_.i64(2));
-    const Val a = taken;
-    const Val c = b_.add(n, b_.sub(begin, taken));
+  // The elements from `begin` on.
+  void merge(Val begin) {
+    const Val n = to_position(b_.dim(length_));
+    const Val end = b_.mul(n, position(2));
+    const Val from = to_position(begin);
+    const Val a = bisect(from);
+    const Val c = b_.add(n, b_.sub(from, a));
     const Val first = bits_if(a, b_.cmp(Pred::kSLt, a, n));
     const Val second = bits_if(c, b_.cmp(Pred::kSLt, c, end));
     const std::array<kir::CarriedSpec, 4> carried = {{{a}, {c}, {first}, {second}}};
@@ -103,16 +114,21 @@ class Merge {
               // Where the second row has ended, what stands for its element comes before none.
               const Val later = b_.binary(Op::kOr, b_.cmp(Pred::kSGe, in[0], n),
                                           b_.cmp(Pred::kULt, key(in[3]), key(in[2])));
-              const Val position = b_.add(begin, i);
-              const Val out = b_.select(later, in[3], in[2]);
-              b_.store_if(frame_.root_buffer(0), b_.add(b_.mul(row_, kept), position),
-                          ops::element_of_bits(b_, out, dtype_),
-                          b_.cmp(Pred::kSLt, position, kept));
-              const Val next = b_.add(b_.select(later, in[1], in[0]), b_.i64(1));
+              store(begin, i, b_.select(later, in[3], in[2]));
+              const Val next = b_.add(b_.select(later, in[1], in[0]), position(1));
               const Val value = bits_if(next, b_.cmp(Pred::kSLt, next, b_.select(later, end, n)));
               return {b_.select(later, in[0], next), b_.select(later, next, in[1]),
                       b_.select(later, in[2], value), b_.select(later, value, in[3])};
             });
+  }
+
+  // Element begin + i of the result, where there is one.
+  void store(Val begin, Val i, Val bits) {
+    const Val kept = b_.dim(kept_);
+    const Val inside =
+        b_.cmp(Pred::kSLt, b_.add(to_position(begin), to_position(i)), to_position(kept));
+    b_.store_if(frame_.root_buffer(0), b_.add(b_.add(b_.mul(row_, kept), begin), i),
+                ops::element_of_bits(b_, bits, dtype_), inside);
   }
 
   KernelFrame& frame_;
@@ -126,6 +142,7 @@ class Merge {
   bool descending_;
   int64_t from_bit_;
   int64_t part_;
+  Type position_type_;
   Val row_ = nullptr;
 };
 
