@@ -18,6 +18,8 @@ std::string_view name(Isa isa);  // "baseline", "avx2", "avx512", "avx512dot", "
 std::string_view triple_level(Isa isa);
 // The other way. Raises ValueError for an unknown level.
 Isa isa_of_level(std::string_view level);
+// Whether the level has fewer than 32 vector registers.
+bool has_few_registers(Isa isa);
 // The level with the fewest demands at which the kernel's code is the same as at `isa`.
 Isa plainest(const kir::Kernel& kernel, Isa isa);
 

@@ -211,12 +211,12 @@ void Emitter::emit_panel_tiles(const Panel& panel) {
 
 // Palette 1, eight tiles of 16 rows of 64 bytes.
 void Emitter::configure_tiles(llvm::Instruction* before) {
-  constexpr int kTiles = 8, kColumnBytes = 16, kRowCounts = 48;
+  constexpr size_t kTiles = 8, kColumnBytes = 16, kRowCounts = 48;
   std::array<uint8_t, 64> bytes{};
   bytes[0] = 1;
-  for (int t = 0; t < kTiles; ++t) {
-    bytes[static_cast<size_t>(kColumnBytes + 2 * t)] = 64;
-    bytes[static_cast<size_t>(kRowCounts + t)] = kTileRows;
+  for (size_t t = 0; t < kTiles; ++t) {
+    bytes[kColumnBytes + 2 * t] = 64;
+    bytes[kRowCounts + t] = kTileRows;
   }
   llvm::Constant* data = llvm::ConstantDataArray::get(module_.getContext(), bytes);
   auto* global = new llvm::GlobalVariable(module_, data->getType(), /*isConstant=*/true,

@@ -190,6 +190,8 @@ Isa plainest(const kir::Kernel& kernel, Isa isa) {
   return std::min(isa, wanted_level(kernel.body));
 }
 
+bool has_few_registers(Isa isa) { return target_of(isa).vector_regs < 32; }
+
 const Target& target_of(Isa isa) { return kTargets[static_cast<size_t>(isa)]; }
 
 const kir::Kernel& kernel_for(const kir::Kernel& kernel, const Target& target) {

@@ -144,7 +144,11 @@ Compiled compile(const ir::GraphPtr& graph, const Options& options) {
   std::vector<std::string> levels = options.levels;
   if (levels.empty()) levels.push_back(runtime::cpu_level());
   for (const std::string& level : levels) codegen::isa_of_level(level);  // refuses unknown ones
-  passes::Lowered lowered = passes::lower(graph, options.passes);
+  passes::Options wanted = options.passes;
+  wanted.few_registers = std::all_of(levels.begin(), levels.end(), [](const std::string& level) {
+    return codegen::has_few_registers(codegen::isa_of_level(level));
+  });
+  passes::Lowered lowered = passes::lower(graph, wanted);
 
   Compiled result;
   if (options.keep_kernel_text) {

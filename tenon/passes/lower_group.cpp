@@ -14,7 +14,7 @@
 namespace tenon::passes {
 namespace {
 
-void lower_product(KernelFrame& frame) {
+void lower_product(KernelFrame& frame, bool few_registers) {
   const GroupBody& body = frame.body();
   const DType wanted = body.anchor.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
   const ir::Node& product = *body.anchor.node;
@@ -29,6 +29,7 @@ void lower_product(KernelFrame& frame) {
       },
       std::nullopt,
       frame.context().buffer_of(product.operands[product.op == &ops::kQmatmulInt8 ? 3 : 1]),
+      !few_registers,
   };
   for (size_t i = 0; i < body.roots.size() && !emission.partial_buffer; ++i) {
     if (body.roots[i].dtype() == wanted) emission.partial_buffer = frame.root_buffer(i);
@@ -38,11 +39,12 @@ void lower_product(KernelFrame& frame) {
 
 }  // namespace
 
-GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place) {
+GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place,
+                        bool few_registers) {
   KernelFrame frame(group, make_body(group, group.kind == Group::Kind::kLoops), name, in_place);
   switch (group.kind) {
     case Group::Kind::kLoops: lower_loops(frame); break;
-    case Group::Kind::kMatmul: lower_product(frame); break;
+    case Group::Kind::kMatmul: lower_product(frame, few_registers); break;
     case Group::Kind::kRoundRows: lower_round_rows(frame); break;
     case Group::Kind::kScan: lower_scan(frame); break;
     case Group::Kind::kSort: lower_sort(frame); break;

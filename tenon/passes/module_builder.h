@@ -25,6 +25,7 @@ class ModuleBuilder {
   abi::Module module;
   std::vector<kir::Kernel> kernels;
   std::unordered_map<const ir::Graph*, uint32_t> programs;  // of the bodies planned so far
+  bool few_registers = false;                               // as in Options of pipeline.h
   bool explain = false;                                     // what fusion did is written down
 
  private:
