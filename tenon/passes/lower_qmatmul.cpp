@@ -194,23 +194,30 @@ class QuantizedGemm {
     std::vector<Val> next(sums.begin(), sums.end());
     const std::vector<Val> words = byte_words(panel, block, j);
     for (int64_t group = 0; group < groups_; ++group) {
+      const Val group_index = b_.add(b_.mul(block, b_.i64(groups_)), b_.i64(group));
+      std::vector<Val> row_sums;
+      std::vector<Val> dots;
+      for (size_t r = 0; r < next.size(); ++r) {
+        row_sums.push_back(e_.context.element(node_.operands[2], at(r, group_index)));
+        dots.push_back(from_zero(row_sums.back()));
+      }
+      // A word meets all rows before the next one is needed.
+      const int64_t count = 8 / groups_;
+      for (int64_t w = group * count; w < (group + 1) * count; ++w) {
+        const Val k = b_.add(b_.mul(block, b_.i64(kQuantBlock)), b_.i64(4 * w));
+        for (size_t r = 0; r < next.size(); ++r) {
+          const Val x = e_.context.bytes(node_.operands[0], at(r, k), Type::kI32);
+          dots[r] = b_.ternary(Op::kDot4, dots[r], words[static_cast<size_t>(w)], x);
+        }
+      }
       const Val scale = scale_row(panel, block, group, j);
       const Val offset = layout_.has_offset ? scale_row(panel, block, groups_ + group, j) : nullptr;
-      const int64_t count = 8 / groups_;
       for (size_t r = 0; r < next.size(); ++r) {
         const Val step = e_.context.element(node_.operands[1], at(r, block));
-        const Val group_index = b_.add(b_.mul(block, b_.i64(groups_)), b_.i64(group));
-        const Val sum = e_.context.element(node_.operands[2], at(r, group_index));
-        Val dot = from_zero(sum);
-        for (int64_t w = group * count; w < (group + 1) * count; ++w) {
-          const Val k = b_.add(b_.mul(block, b_.i64(kQuantBlock)), b_.i64(4 * w));
-          const Val x = e_.context.bytes(node_.operands[0], at(r, k), Type::kI32);
-          dot = b_.ternary(Op::kDot4, dot, words[static_cast<size_t>(w)], x);
-        }
-        const Val whole = b_.convert(Op::kSToF, Type::kF32, dot);
+        const Val whole = b_.convert(Op::kSToF, Type::kF32, dots[r]);
         next[r] = b_.ternary(Op::kMulAdd, b_.mul(scale, step), whole, next[r]);
         if (offset != nullptr) {
-          next[r] = b_.ternary(Op::kMulAdd, offset, b_.mul(step, sum), next[r]);
+          next[r] = b_.ternary(Op::kMulAdd, offset, b_.mul(step, row_sums[r]), next[r]);
         }
       }
     }
