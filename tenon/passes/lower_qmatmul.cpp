@@ -18,8 +18,12 @@ using ops::Index;
 using ops::kPanelColumns;
 using ops::kQuantBlock;
 
-constexpr int64_t kExactRows = 10;     // two vectors of sums a row, the decoded vectors beside them
-constexpr int64_t kInt8Rows = 6;       // integer and float sums
+// Rows of a tile. Exact products hold two vectors of sums a row and the decoded vectors beside
+// them, in 32 registers or in 16; int8 ones integer and float sums, and where dot4us takes several
+// instructions more rows pay for what does not fit.
+constexpr int64_t kExactRows = 10;
+constexpr int64_t kExactRowsNarrow = 4;
+constexpr int64_t kInt8Rows = 6;
 constexpr int64_t kTilesPerTask = 28;  // rows of activations that stay in the second cache
 constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kAheadBlocks = 4;  // of a panel, called into the first cache
@@ -44,7 +48,7 @@ class QuantizedGemm {
     blocks_ = codes_.shape()[1];
     words_ = codes_.shape()[2].value();
     groups_ = kQuantBlock / layout_.group;
-    tile_rows_ = int8_ ? kInt8Rows : kExactRows;
+    tile_rows_ = int8_ ? kInt8Rows : e_.wide ? kExactRows : kExactRowsNarrow;
     if (auto rows = rows_.static_value()) tile_rows_ = std::clamp<int64_t>(*rows, 1, tile_rows_);
   }
 
