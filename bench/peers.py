@@ -6,6 +6,7 @@ of its own, with as many threads as the machine has CPUs.
 """
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,13 @@ PEERS = {
     "torch": (["torch"], 16),  # the registry's wheel brings the CUDA libraries along
     "llama.cpp": (["llama-cpp-python"], 4),  # built from source: minutes
 }
+# llama.cpp's AMX kernels (binding 0.3.36) crash on the quantised files of the demo model: it is built without them.
+FLAGS = {"llama.cpp": "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"}
 LIMIT_SECONDS = 300
+
+
+def is_x86():
+    return platform.machine() in ("x86_64", "AMD64")
 
 
 def install(peer):
@@ -42,7 +49,9 @@ def install(peer):
     if shutil.disk_usage(HOME).free < gigabytes * 1e9:
         return f"not installed: less than {gigabytes} GB of disk free"
     print(f"installing {peer}", file=sys.stderr)
-    pip = subprocess.run([PYTHON, "-m", "pip", "install", "-q", *packages], capture_output=True, text=True)
+    flags = {name: FLAGS[peer] for name in ("CFLAGS", "CXXFLAGS")} if peer in FLAGS and is_x86() else {}
+    pip = subprocess.run([PYTHON, "-m", "pip", "install", "-q", *packages], capture_output=True, text=True,
+                         env=os.environ | flags)
     if pip.returncode != 0:
         return "not installed: " + pip.stderr.strip().split("\n")[-1]
     open(stamp, "w").close()
