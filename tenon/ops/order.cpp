@@ -113,4 +113,28 @@ Val order_key(kir::Builder& b, Val bits, DType dtype, bool descending) {
   return descending ? b.binary(Op::kXor, key, b.constant_int(key->type, -1)) : key;
 }
 
+Val distinct_key(kir::Builder& b, Val bits, DType dtype, bool descending) {
+  if (!is_float(dtype)) return order_key(b, bits, dtype, descending);
+  // Negative numbers turn round; the others go above them.
+  const int width = element_bits(dtype);
+  const Val sign = b.binary(Op::kAShr, bits, b.constant_int(bits->type, width - 1));
+  const Val turned = b.binary(Op::kOr, sign, bits_constant(b, bits->type, sign_of(width)));
+  Val key = b.binary(Op::kXor, bits, turned);
+  if (width < 32) key = b.convert(Op::kZExt, Type::kI32, key);
+  return descending ? b.binary(Op::kXor, key, b.constant_int(key->type, -1)) : key;
+}
+
+Val bits_of_distinct_key(kir::Builder& b, Val key, DType dtype, bool descending) {
+  const int width = element_bits(dtype);
+  const Type type = kir::type_of(bits_dtype(dtype));
+  if (descending) key = b.binary(Op::kXor, key, b.constant_int(key->type, -1));
+  if (width < 32) key = b.convert(Op::kIntTrunc, type, key);
+  if (dtype == DType::kBool || is_unsigned(dtype)) return key;
+  const Val sign = bits_constant(b, type, sign_of(width));
+  if (!is_float(dtype)) return b.binary(Op::kXor, key, sign);
+  const Val above = b.binary(Op::kAShr, key, b.constant_int(type, width - 1));
+  const Val turned = b.binary(Op::kOr, b.binary(Op::kXor, above, b.constant_int(type, -1)), sign);
+  return b.binary(Op::kXor, key, turned);
+}
+
 }  // namespace tenon::ops

@@ -32,5 +32,9 @@ kir::Val bits_of_element(kir::Builder& b, kir::Val element, DType dtype);
 kir::Val element_of_bits(kir::Builder& b, kir::Val bits, DType dtype);
 // Of type key_dtype(dtype).
 kir::Val order_key(kir::Builder& b, kir::Val bits, DType dtype, bool descending);
+// A key that no other element shares, and the bits that it was made of: -0 stands next to 0, on the
+// side of the numbers below.
+kir::Val distinct_key(kir::Builder& b, kir::Val bits, DType dtype, bool descending);
+kir::Val bits_of_distinct_key(kir::Builder& b, kir::Val key, DType dtype, bool descending);
 
 }  // namespace tenon::ops

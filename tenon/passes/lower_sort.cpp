@@ -1,5 +1,6 @@
 #include "tenon/passes/lower_sort.h"
 
+#include <algorithm>
 #include <array>
 
 #include "tenon/base/check_code.h"
@@ -13,8 +14,8 @@ using kir::Pred;
 using kir::Type;
 using kir::Val;
 
-constexpr int64_t kRowsTogether = 64;  // short rows of one grid index
-constexpr int64_t kAtOnce = 4;         // elements whose places are counted together
+constexpr int64_t kInRegisters = 8;  // keys that a sorting network holds at once
+constexpr int64_t kAtOnce = 4;       // elements whose places are counted together
 
 // What both ways share: the operand's elements by their bits, their keys, and the result.
 class Sort {
@@ -61,21 +62,30 @@ class Sort {
 class ShortSort : Sort {
  public:
   explicit ShortSort(KernelFrame& frame) : Sort(frame), n_(length_.value()) {
-    padded_ = (n_ + kAtOnce - 1) / kAtOnce * kAtOnce;
-    bits_ = b_.add_scratch("bits", ops::bits_dtype(dtype_), Dim(padded_ * kRowsTogether));
-    keys_ = b_.add_scratch("keys", ops::key_dtype(dtype_), Dim(padded_ * kRowsTogether));
+    while (padded_ < n_) padded_ *= 2;
+    together_ = padded_ <= 64 ? 64 : 32;
+    bits_ = b_.add_scratch("bits", ops::bits_dtype(dtype_), Dim(padded_ * together_));
+    keys_ = b_.add_scratch("keys", ops::key_dtype(dtype_), Dim(padded_ * together_));
   }
 
   void emit() {
-    const Dim blocks = floor_div(rows_ + Dim(kRowsTogether - 1), Dim(kRowsTogether));
+    const Dim blocks = floor_div(rows_ + Dim(together_ - 1), Dim(together_));
     frame_.grid_loop(blocks, false, [&](Val g) {
-      const Val first = b_.mul(g, b_.i64(kRowsTogether));
-      const Val count = b_.binary(Op::kSMin, b_.sub(b_.dim(rows_), first), b_.i64(kRowsTogether));
+      const Val first = b_.mul(g, b_.i64(together_));
+      const Val count = b_.binary(Op::kSMin, b_.sub(b_.dim(rows_), first), b_.i64(together_));
       b_.loop(b_.i64(0), count, {.vector = true}, [&](Val lane) {
         const Val row = b_.add(first, lane);
         b_.set_bound(row, rows_);
-        fill(row, lane);
-        b_.loop(b_.i64(0), b_.i64(padded_), {.step = kAtOnce}, [&](Val i) { place(row, lane, i); });
+        const Val ambiguous = fill(row, lane);
+        if (from_bit_ > 0) {
+          by_counting(row, lane);
+        } else if (!is_float(dtype_)) {
+          by_network(row, lane);
+        } else {
+          const Val counted = b_.any(ambiguous);
+          b_.if_then(b_.logical_not(counted), [&] { by_network(row, lane); });
+          b_.if_then(counted, [&] { by_counting(row, lane); });
+        }
       });
     });
   }
@@ -83,21 +93,110 @@ class ShortSort : Sort {
  private:
   using Places = std::array<Val, kAtOnce>;
 
-  Val at(Val i, Val lane) { return b_.add(b_.mul(i, b_.i64(kRowsTogether)), lane); }
+  Val at(Val i, Val lane) { return b_.add(b_.mul(i, b_.i64(together_)), lane); }
 
-  void fill(Val row, Val lane) {
+  // Bits and distinct keys; whether elements may be equal and yet differ, so that their order
+  // shows.
+  Val fill(Val row, Val lane) {
+    const std::array<kir::CarriedSpec, 1> carried = {{{b_.boolean(false)}}};
+    const Val ambiguous =
+        b_.loop(b_.i64(0), b_.i64(n_), {}, carried,
+                [&](Val i, std::span<const Val> before) -> std::vector<Val> {
+                  const Val value = bits(row, i);
+                  b_.store(bits_, at(i, lane), value);
+                  b_.store(keys_, at(i, lane), ops::distinct_key(b_, value, dtype_, descending_));
+                  if (!is_float(dtype_)) return {before[0]};
+                  const Val negative_zero =
+                      b_.binary(Op::kShl, b_.constant_int(value->type, 1),
+                                b_.constant_int(value->type, ops::element_bits(dtype_) - 1));
+                  return {b_.binary(Op::kOr, before[0], b_.cmp(Pred::kEq, value, negative_zero))};
+                })[0];
+    pad(lane);
+    return ambiguous;
+  }
+
+  // Keys that come last, up to a power of two.
+  void pad(Val lane) {
+    b_.loop(b_.i64(n_), b_.i64(padded_), {},
+            [&](Val i) { b_.store(keys_, at(i, lane), key_constant(-1)); });
+  }
+
+  // Bitonic sorting (Batcher, "Sorting networks and their applications", 1968), with every merge's
+  // second half read backwards, so that all comparisons put the smaller key first.
+  void by_network(Val row, Val lane) {
+    const int64_t held = std::min(padded_, kInRegisters);
+    in_registers(lane, held, true);
+    for (int64_t size = 2 * held; size <= padded_; size *= 2) {
+      across(lane, size, true);
+      int64_t stride = size / 4;
+      for (; stride >= held; stride /= 2) across(lane, 2 * stride, false);
+      in_registers(lane, held, false);
+    }
     b_.loop(b_.i64(0), b_.i64(n_), {}, [&](Val i) {
-      const Val value = bits(row, i);
-      b_.store(bits_, at(i, lane), value);
-      Val k = key(value);
+      store(row, i, ops::bits_of_distinct_key(b_, key_at(i, lane), dtype_, descending_));
+    });
+  }
+
+  // Compares each key of the first half of a block of `size` with its partner in the second: the
+  // one as far from the end as it is from the start, or the one half a block on.
+  void across(Val lane, int64_t size, bool backwards) {
+    const int64_t half = size / 2;
+    b_.loop(b_.i64(0), b_.i64(padded_ / 2), {}, [&](Val pair) {
+      const Val in_half = b_.binary(Op::kAnd, pair, b_.i64(half - 1));
+      const Val block = b_.mul(b_.sub(pair, in_half), b_.i64(2));
+      const Val low = b_.add(block, in_half);
+      const Val high =
+          backwards ? b_.sub(b_.add(block, b_.i64(size - 1)), in_half) : b_.add(low, b_.i64(half));
+      std::array<Val, 2> keys = {key_at(low, lane), key_at(high, lane)};
+      exchange(keys[0], keys[1]);
+      b_.store(keys_, at(low, lane), keys[0]);
+      b_.store(keys_, at(high, lane), keys[1]);
+    });
+  }
+
+  // The steps of the network within `held` neighbours: all of them, or the last merge.
+  void in_registers(Val lane, int64_t held, bool all) {
+    b_.loop(b_.i64(0), b_.i64(padded_), {.step = held}, [&](Val first) {
+      std::vector<Val> keys;
+      for (int64_t i = 0; i < held; ++i) keys.push_back(key_at(b_.add(first, b_.i64(i)), lane));
+      for (int64_t size = all ? 2 : held; all && size <= held; size *= 2) sort_step(keys, size);
+      if (!all) merge_steps(keys, held / 2);
+      for (int64_t i = 0; i < held; ++i) {
+        b_.store(keys_, at(b_.add(first, b_.i64(i)), lane), keys[static_cast<size_t>(i)]);
+      }
+    });
+  }
+
+  void sort_step(std::vector<Val>& keys, int64_t size) {
+    for (size_t block = 0; block < keys.size(); block += static_cast<size_t>(size)) {
+      for (size_t i = 0; i < static_cast<size_t>(size) / 2; ++i) {
+        exchange(keys[block + i], keys[block + static_cast<size_t>(size) - 1 - i]);
+      }
+    }
+    merge_steps(keys, size / 4);
+  }
+
+  void merge_steps(std::vector<Val>& keys, int64_t stride) {
+    for (auto s = static_cast<size_t>(stride); s >= 1; s /= 2) {
+      for (size_t i = 0; i < keys.size(); ++i) {
+        if ((i & s) == 0) exchange(keys[i], keys[i + s]);
+      }
+    }
+  }
+
+  void exchange(Val& low, Val& high) {
+    const Val smaller = b_.binary(Op::kUMin, low, high);
+    high = b_.binary(Op::kUMax, low, high);
+    low = smaller;
+  }
+
+  void by_counting(Val row, Val lane) {
+    b_.loop(b_.i64(0), b_.i64(n_), {}, [&](Val i) {
+      Val k = key(b_.load(bits_, at(i, lane)));
       if (from_bit_ > 0) k = b_.binary(Op::kLShr, k, key_constant(from_bit_));
       b_.store(keys_, at(i, lane), k);
     });
-    for (int64_t i = n_; i < padded_; ++i) {
-      b_.store(keys_, at(b_.i64(i), lane), key_constant(-1));
-      const Type type = kir::type_of(ops::bits_dtype(dtype_));
-      b_.store(bits_, at(b_.i64(i), lane), b_.constant_int(type, 0));
-    }
+    b_.loop(b_.i64(0), b_.i64(n_), {.step = kAtOnce}, [&](Val i) { place(row, lane, i); });
   }
 
   Val key_at(Val i, Val lane) { return b_.load(keys_, at(i, lane)); }
@@ -148,16 +247,13 @@ class ShortSort : Sort {
             key_type_ == Type::kI64 ? places[u] : b_.convert(Op::kZExt, Type::kI64, places[u]);
         store(row, to, b_.load(bits_, at(mine, lane)));
       };
-      if (static_cast<int64_t>(u) < n_ - (padded_ - kAtOnce)) {
-        put();
-      } else {
-        b_.if_then(b_.cmp(Pred::kSLt, mine, b_.i64(n_)), put);
-      }
+      b_.if_then(b_.cmp(Pred::kSLt, mine, b_.i64(n_)), put);
     }
   }
 
   int64_t n_;
-  int64_t padded_;
+  int64_t padded_ = kAtOnce;  // a power of two
+  int64_t together_;          // rows of one grid index
   uint32_t bits_;
   uint32_t keys_;
 };

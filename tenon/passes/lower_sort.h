@@ -5,12 +5,13 @@
 
 namespace tenon::passes {
 
-// Rows of at most this many elements are sorted by counting what stands before each element.
+// Rows of at most this many elements are sorted many at once.
 inline constexpr int64_t kShortRow = 256;
 
-// Short rows: each lane has a row of its own, and each element's place is the number of elements
-// before it; quadratic, without a branch. Longer ones: a radix sort from the lowest digit up,
-// which passes over digits that a whole row shares. Both are stable.
+// Short rows: each lane has a row of its own. A sorting network orders keys that no two elements
+// share; where equal elements differ in their bits (-0), and with `from_bit`, each element's place
+// is the number of those before it. Longer ones: a radix sort from the lowest digit up, which
+// passes over digits that a whole row shares. Both are stable.
 void lower_sort(KernelFrame& frame);
 
 // Pairs of sorted rows become one: each lane finds by bisection where its part of the result begins

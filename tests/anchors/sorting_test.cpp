@@ -141,11 +141,13 @@ TEST_P(Rows, AgreeWithAStableSort) {
   std::mt19937 rng(kSeed);
   SCOPED_TRACE(fmt::format("seed {}", kSeed));
   for (const auto& [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
-           {70, 5}, {3, 64}, {1, 255}, {2, 257}, {1, 5000}, {2, 70001}}) {
+           {70, 5}, {70, 33}, {3, 64}, {1, 255}, {2, 257}, {1, 5000}, {2, 70001}}) {
     // Pieces and merges, once for each width of bits and of keys.
     if (n > 65536 && d != DType::kBool && d != f16 && d != f32 && d != i64) continue;
     std::vector<double> values;
     for (int64_t i = 0; i < rows * n; ++i) values.push_back(value_of(d, rng));
+    // Without -0 a network sorts short rows.
+    if (n == 33) std::replace(values.begin(), values.end(), 0.0, 1.0);
     for (const bool descending : {false, true}) {
       SCOPED_TRACE(fmt::format("{} rows of {}", rows, n));
       std::vector<double> sorted;
