@@ -206,13 +206,21 @@ llvm::Value* Arithmetic::compare(Pred pred, Value* a, Value* b) {
   return b_.CreateCmp(p, a, b);
 }
 
-// AVX-512's range instruction orders the zeros; a sum brings out NaNs. That is two instructions
-// less than LLVM's own expansion.
+// AVX-512's range instruction orders the zeros; a sum brings out NaNs. Elsewhere on x86 the bits of
+// the extremum in both orders do: they differ only between zeros. LLVM's own expansion is longer,
+// and loses a NaN against a zero between f16 conversions (LLVM 19, AVX2).
 llvm::Value* Arithmetic::extremum(bool largest, Value* a, Value* b) {
   llvm::Type* type = a->getType();
   bool whole = type->isVectorTy() && type->getPrimitiveSizeInBits() == 512;
+  if (target_.is_arm) return intrinsic(largest ? ids::maximum : ids::minimum, a, b);
   if (target_.vector_bits != 512 || !whole) {
-    return intrinsic(largest ? ids::maximum : ids::minimum, a, b);
+    auto either = [&](Value* x, Value* y) {
+      Value* first = largest ? b_.CreateFCmpOGT(x, y) : b_.CreateFCmpOLT(x, y);
+      return bits_of(b_.CreateSelect(first, x, y));
+    };
+    Value* both = largest ? b_.CreateAnd(either(a, b), either(b, a))
+                          : b_.CreateOr(either(a, b), either(b, a));
+    return b_.CreateSelect(b_.CreateFCmpUNO(a, b), b_.CreateFAdd(a, b), float_of(both, type));
   }
   bool single = type->getScalarType()->isFloatTy();
   Value* all = single ? b_.getInt16(0xffff) : b_.getInt8(0xff);

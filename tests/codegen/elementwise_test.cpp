@@ -8,6 +8,7 @@
 
 #include "kernel_harness.h"
 #include "tenon/base/half.h"
+#include "tenon/kir/scalar.h"
 
 namespace tenon::codegen {
 namespace {
@@ -217,6 +218,49 @@ std::vector<Case> arithmetic_cases() {
   cases.push_back(simple(Op::kDot4, Type::kI32, 3));
   cases.push_back(dot_of_whole_numbers());
   return cases;
+}
+
+// Every pair of zeros, infinities, NaNs of either sign and numbers, of each float type, under each
+// extremum: in f16 and bf16 with the conversions around it.
+TEST(Elementwise, ExtremaOfEveryPair) {
+  constexpr double kValues[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, -NAN, 0x1p-14, 2.5};
+  constexpr size_t kCount = std::size(kValues);
+  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    const Type stored = kir::type_of(dtype);
+    const Type type = dtype == DType::kF64 ? Type::kF64 : Type::kF32;
+    std::vector<std::byte> a(kCount * kCount * size_of(dtype)), b = a;
+    for (size_t i = 0; i < kCount * kCount; ++i) {
+      const uint64_t x = kir::bits_of_float(stored, kValues[i / kCount]);
+      const uint64_t y = kir::bits_of_float(stored, kValues[i % kCount]);
+      std::memcpy(a.data() + i * size_of(dtype), &x, size_of(dtype));
+      std::memcpy(b.data() + i * size_of(dtype), &y, size_of(dtype));
+    }
+    for (Op op : {Op::kFMin, Op::kFMax}) {
+      Case c = simple(op, stored, 2);
+      c.body = [=](Builder& builder, std::span<const Val> x) {
+        auto wide = [&](Val v) { return stored == type ? v : builder.convert(Op::kFExt, type, v); };
+        Val result = builder.binary(op, wide(x[0]), wide(x[1]));
+        return stored == type ? result : builder.convert(Op::kFTrunc, stored, result);
+      };
+      Kernel vector = make_kernel(c, true);
+      Kernel scalar = make_kernel(c, false);
+      const Kernel* both[] = {&vector, &scalar};
+      Call call;
+      call.end = kCount * kCount;
+      call.buffers = {a, b, std::vector<std::byte>(a.size())};
+      const Call expected = test::run_reference(vector, call, true);
+      for (Isa isa : test::runnable_isas()) {
+        test::LoadedImage image(compile(both, {.isa = isa}), isa);
+        for (size_t entry = 0; entry < 2; ++entry) {
+          const Call got = test::run_image(image, entry, call);
+          std::string what;
+          EXPECT_TRUE(test::same_values(dtype, got.buffers.back(), expected.buffers.back(), &what))
+              << c.name << " on " << name(isa) << (entry == 0 ? " vector" : " scalar") << ": "
+              << what;
+        }
+      }
+    }
+  }
 }
 
 std::vector<Case> comparison_cases() {

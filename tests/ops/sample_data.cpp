@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "tenon/ops/registry.h"
 
@@ -41,7 +42,11 @@ double spacing(double x, DType dtype) {
   return std::ldexp(1.0, std::max(std::ilogb(x == 0 ? 1e-320 : x), smallest) - digits + 1);
 }
 
-bool adds_up(const ir::OpDef& op) { return op.name == "sum" || op.name.starts_with("matmul"); }
+bool adds_up(const ir::OpDef& op) {
+  static const std::set<std::string_view> names = {
+      "sum", "attention", "matmul", "matmul_packed", "qmatmul", "qmatmul_exact", "qmatmul_int8"};
+  return names.contains(op.name);
+}
 
 // How far a kernel may be from the reference, in units in the last place of the result.
 double tolerance(const ir::OpDef& op, DType result) {
