@@ -1,4 +1,4 @@
-// Elementwise functions, norms, reductions, movement.
+// Elementwise functions, norms, reductions, movement, attention.
 #include "harness.h"
 
 namespace tenon::bench {
@@ -33,6 +33,27 @@ tn::Tensor chain20(const tn::Tensor& in) {
 template <class F>
 void add_on_square(Rows& rows, const std::string& name, F fn) {
   add_row(rows, name, [=] { return unary(name, kSquare, fn); });
+}
+
+Json attention(const std::string& name, const tn::Shape& rows, const tn::Shape& keys,
+               const tn::AttentionOptions& options) {
+  auto fast = tn::compile([=](const tn::Tensor& q, const tn::Tensor& k, const tn::Tensor& v) {
+    return tn::attention(q, k, v, options);
+  });
+  const tn::Tensor q = normal(rows, 4);
+  const tn::Tensor k = normal(keys, 5);
+  const tn::Tensor v = normal(keys, 6);
+  return steady(name, [&] { fast(q, k, v).array(); });
+}
+
+void add_attention(Rows& rows) {
+  const tn::Shape heads = {1, 16, 1024, 64};
+  add_row(rows, "attention", [=] { return attention("attention", heads, heads, {}); });
+  add_row(rows, "attention_causal",
+          [=] { return attention("attention_causal", heads, heads, {.causal = true}); });
+  add_row(rows, "attention_decode", [=] {
+    return attention("attention_decode", {1, 16, 1, 64}, {1, 16, 4096, 64}, {});
+  });
 }
 
 void add_sorts(Rows& rows) {
@@ -72,6 +93,7 @@ void add_kernel_rows(Rows& rows) {
   });
   add_on_square(rows, "cumsum", [](const tn::Tensor& x) { return tn::cumsum(x, 1); });
   add_sorts(rows);
+  add_attention(rows);
 }
 
 }  // namespace tenon::bench

@@ -80,6 +80,8 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v,
   inner.mask = optional_value(options.mask, "attention", q.at);
   inner.scale = options.scale;
   inner.causal = options.causal;
+  inner.window = options.window;
+  inner.length = optional_value(options.length, "attention", q.at);
   return call.result(ops::attention(call[0], call[1], call[2], inner, call.location()));
 }
 

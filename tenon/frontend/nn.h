@@ -27,11 +27,14 @@ Tensor gelu_tanh(const Operand& x);
 Tensor softplus(const Operand& x);
 
 struct AttentionOptions {
-  std::optional<Tensor> mask = std::nullopt;   // bool: true keeps; else added to the scores
-  std::optional<double> scale = std::nullopt;  // 1 / sqrt(D)
-  bool causal = false;                         // query s sees keys t ≤ s + T - S
+  std::optional<Tensor> mask = std::nullopt;     // bool: true keeps; else added to the scores
+  std::optional<double> scale = std::nullopt;    // 1 / sqrt(D)
+  bool causal = false;                           // query s sees keys t ≤ s + L - M
+  std::optional<int64_t> window = std::nullopt;  // and those nearer to s + L - M than so many
+  std::optional<Tensor> length = std::nullopt;   // the first L of the N keys count
 };
-// softmax(q·kᵀ·scale) · v for q [… H, S, D], k [… G, T, D], v [… G, T, E]; G divides H.
+// softmax(q·kᵀ·scale) · v for q [… H, M, D], k [… G, N, D], v [… G, N, E]; G divides H. Keys that
+// a query does not see take no part, whatever they hold; a query that sees none gives 0.
 Tensor attention(const Operand& q, const Operand& k, const Operand& v,
                  const AttentionOptions& options = {});
 

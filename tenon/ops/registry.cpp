@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "tenon/ops/attention.h"
 #include "tenon/ops/packed_qmatmul.h"
 
 namespace tenon::ops {
@@ -14,8 +15,8 @@ void register_all() {
                         indexing_ops, scan_ops, sort_ops, random_ops, quantized_ops}) {
       for (const ir::OpDef* op : family()) ir::register_op(op);
     }
-    for (const ir::OpDef* op : {&kMatmulPack, &kMatmulPacked, &kQmatmulCodes, &kQmatmulScales,
-                                &kQmatmulExact, &kQmatmulInt8, &kRoundRows})
+    for (const ir::OpDef* op : {&op::attention, &kMatmulPack, &kMatmulPacked, &kQmatmulCodes,
+                                &kQmatmulScales, &kQmatmulExact, &kQmatmulInt8, &kRoundRows})
       ir::register_op(op);
   });
 }

@@ -189,6 +189,12 @@ bool is_unit_reshape(const ir::Node& node) {
   return without_units(node.operands[0].shape()) == without_units(node.types[0].shape);
 }
 
+bool is_transposed(const ir::Value& value) {
+  if (!named(*value.node, "transpose")) return false;
+  const std::vector<int64_t>& perm = value.node->attrs.ints("perm");
+  return perm.back() != static_cast<int64_t>(perm.size()) - 1;
+}
+
 int element_cost(const ir::Node& node) {
   if (node.op->is(ir::kMovement) || node.op->is(ir::kLeaf)) return 0;
   if (node.op->name.starts_with("random")) return 100;

@@ -44,6 +44,9 @@ bool is_packing(const ir::Node& node);
 
 // A reshape that only adds or drops dimensions of 1.
 bool is_unit_reshape(const ir::Node& node);
+// Whether the last axis of a value is not the last one in memory: keys [positions, depth] of an
+// attention, transposed.
+bool is_transposed(const ir::Value& value);
 // Scalar operations of one element of `node` alone: 0 for movement, 1 for plain arithmetic, about
 // the number of instructions for transcendental functions, divisions and random bits.
 int element_cost(const ir::Node& node);

@@ -36,6 +36,7 @@ Kind kind_of(const ir::Node& node) {
   if (runs_on_host(node)) return Kind::kHost;
   if (is_packed_product(node)) return Kind::kMatmul;
   if (node.op == &ops::kRoundRows) return Kind::kRoundRows;
+  if (node.op->name == "attention") return Kind::kAttention;
   if (node.op->name == "cumsum") return Kind::kScan;
   if (node.op->name == "sort") return Kind::kSort;
   if (node.op->name == "merge_sorted") return Kind::kMerge;
@@ -169,6 +170,10 @@ class Fuser {
   void ask_operands(const ir::NodePtr& node, int group, Kind kind) {
     for (size_t i = 0; i < node->operands.size(); ++i) {
       const ir::Value& operand = node->operands[i];
+      if (kind == Kind::kAttention) {
+        uses_.ask(operand, repeated_use(group, operand));
+        continue;
+      }
       const bool pulled = kind == Kind::kScan || kind == Kind::kSort ||
                           (kind == Kind::kSliceUpdate && i >= 1) ||
                           (node->op == &ops::kMatmulPacked && i == 0 && is_cast_of_memory(operand));
@@ -178,6 +183,14 @@ class Fuser {
       }
       uses_.ask(operand, identity_use(group, operand.shape().size()));
     }
+  }
+
+  // Elements that blocks of rows ask for again and again: what is cheap is computed each time.
+  Use repeated_use(int group, const ir::Value& operand) const {
+    Use use = uses_.identity(group);
+    use.index.assign(operand.shape().size(), kSomeLoop);
+    use.many = true;
+    return use;
   }
 
   // A product whose only reader is a group of its shape becomes that group's first operation.

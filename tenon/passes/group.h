@@ -20,6 +20,7 @@ struct Group {
     kCall,         // applies a shared body
     kHost,         // reference evaluation
     kView,         // a reshape: the same memory under another shape
+    kAttention,    // streaming attention; `anchor` is its only root
   };
   Kind kind = Kind::kLoops;
   ir::NodePtr anchor;            // null for kLoops

@@ -50,6 +50,7 @@ std::string_view name(Group::Kind kind) {
     case Kind::kLoops: return "loops";
     case Kind::kMatmul: return "matmul";
     case Kind::kRoundRows: return "round rows";
+    case Kind::kAttention: return "attention";
     case Kind::kScan: return "scan";
     case Kind::kSort: return "sort";
     case Kind::kMerge: return "merge";

@@ -1,8 +1,11 @@
 #include "tenon/passes/lower_group.h"
 
+#include <memory>
+
 #include "tenon/base/error.h"
 #include "tenon/ops/packed_qmatmul.h"
 #include "tenon/passes/kernel_frame.h"
+#include "tenon/passes/lower_attention.h"
 #include "tenon/passes/lower_loops.h"
 #include "tenon/passes/lower_matmul.h"
 #include "tenon/passes/lower_qmatmul.h"
@@ -37,6 +40,12 @@ void lower_product(KernelFrame& frame, bool few_registers) {
   return dense ? emit_matmul(emission) : emit_quantized_matmul(emission);
 }
 
+std::unique_ptr<kir::Kernel> narrow_attention(const Group& group, const std::string& name) {
+  KernelFrame frame(group, make_body(group, /*collapse=*/false), name);
+  lower_attention(frame, /*wide=*/false);
+  return std::make_unique<kir::Kernel>(frame.finish());
+}
+
 }  // namespace
 
 GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place,
@@ -46,6 +55,7 @@ GroupKernel lower_group(const Group& group, const std::string& name, const InPla
     case Group::Kind::kLoops: lower_loops(frame); break;
     case Group::Kind::kMatmul: lower_product(frame, few_registers); break;
     case Group::Kind::kRoundRows: lower_round_rows(frame); break;
+    case Group::Kind::kAttention: lower_attention(frame, /*wide=*/true); break;
     case Group::Kind::kScan: lower_scan(frame); break;
     case Group::Kind::kSort: lower_sort(frame); break;
     case Group::Kind::kMerge: lower_merge(frame); break;
@@ -53,6 +63,11 @@ GroupKernel lower_group(const Group& group, const std::string& name, const InPla
     default: throw InternalError("internal: a group without a kernel");
   }
   GroupKernel result{frame.finish(), group.inputs};
+  if (group.kind == Group::Kind::kAttention) {
+    result.kernel.narrow = narrow_attention(group, name);
+    check_internal(result.kernel.narrow->dims == result.kernel.dims,
+                   "both forms of a kernel take the same arguments");
+  }
   for (size_t i = 0; i < group.roots.size(); ++i) {
     if (in_place.count(i) == 0) result.buffers.push_back(group.roots[i]);
   }

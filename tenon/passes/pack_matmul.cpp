@@ -9,6 +9,7 @@
 #include "tenon/ops/ops.h"
 #include "tenon/ops/packed_qmatmul.h"
 #include "tenon/ops/quantized.h"
+#include "tenon/passes/access.h"
 #include "tenon/quant/codes.h"
 
 namespace tenon::passes {
@@ -43,14 +44,6 @@ class ConstantAnalysis {
  private:
   std::unordered_map<const ir::Node*, bool> known_;
 };
-
-// Whether the last axis of a value is not the last one in memory: keys [positions, depth] of an
-// attention, transposed.
-bool is_transposed(const ir::Value& value) {
-  if (value.node->op->name != "transpose") return false;
-  const std::vector<int64_t>& perm = value.node->attrs.ints("perm");
-  return perm.back() != static_cast<int64_t>(perm.size()) - 1;
-}
 
 bool worth_packing(const ir::Node& node, bool constant) {
   const ir::TensorType& a = node.operands[0].type();

@@ -14,6 +14,7 @@
 #include "tenon/passes/plan_program.h"
 #include "tenon/passes/propagate_shapes.h"
 #include "tenon/passes/simplify.h"
+#include "tenon/passes/split_attention.h"
 #include "tenon/passes/split_reductions.h"
 #include "tenon/passes/split_sorts.h"
 
@@ -93,6 +94,8 @@ const std::vector<GraphPass>& graph_passes() {
        Stage::kTraced},
       {"split_reductions", "Reductions of much to little in two stages.",
        every_body<split_reductions>, Stage::kTraced},
+      {"split_attention", "Attention of few rows to many keys in pieces.",
+       every_body<split_attention>, Stage::kTraced},
       {"split_sorts", "Long rows sorted in pieces, and merged.", every_body<split_sorts>,
        Stage::kTraced},
       {"pack_matmul", "Matrix products over packed operands.", every_body<pack_matmul>,

@@ -31,8 +31,8 @@ std::string masked(const std::string& text) {
 constexpr const char* kPhases =
     "phases\n"
     "  trace T, canonicalize T, simplify T, fold_constants T, propagate_shapes T, cse T, "
-    "inline_bodies T, split_reductions T, split_sorts T, pack_matmul T, lift_externals T, tidy T, "
-    "split_setup T, "
+    "inline_bodies T, split_reductions T, split_attention T, split_sorts T, pack_matmul T, "
+    "lift_externals T, tidy T, split_setup T, "
     "lower T, emit T\n";
 
 Tensor gelu_by_hand(const Tensor& x) { return x * (1.0f + erf(x * 0.70710678f)) * 0.5f; }

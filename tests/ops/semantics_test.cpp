@@ -183,6 +183,18 @@ TEST(Semantics, AttentionAndRope) {
   const Value v = reshape(ints(i32, {0, 1, 2, 3, 4, 5}), {2, 3, 1});
   const Value out = attention(q, k, cast(v, f32), {.causal = true});
   expect(out, {0, 0.5, 1, 0, 0.5, 1, 3, 3.5, 4, 3, 3.5, 4}, 1e-6);
+  // Queries that see nothing give 0; a window keeps the nearest; a length leaves the rest unread.
+  const Value w = reshape(vec(f32, {1, 2, kNan, 4}), {1, 4, 1});
+  const auto weigh = [&](const AttentionOptions& options, int64_t queries = 2) {
+    return attention(filled(f32, {1, queries, 2}, 1), filled(f32, {1, 4, 2}, 1), w, options);
+  };
+  const auto keep = [](std::initializer_list<double> at) { return cast(vec(f32, at), bool_); };
+  expect(weigh({.mask = keep({1, 1, 0, 0})}), {1.5, 1.5}, 1e-6);
+  expect(weigh({.mask = keep({0, 0, 0, 0})}), {0, 0});
+  expect(weigh({.mask = vec(f32, {0, 0, -kInf, -kInf})}), {1.5, 1.5}, 1e-6);
+  expect(weigh({.causal = true, .length = scalar_int(i32, 2)}, 3), {0, 1, 1.5}, 1e-6);
+  expect(weigh({.causal = true, .window = 1, .length = scalar_int(i64, 2)}), {1, 2}, 1e-6);
+  expect(weigh({.length = scalar_int(i64, -3)}), {0, 0});
   const Value x = reshape(vec(f32, {1, 0, 1, 0}), {2, 2});
   expect(slice_axis(rope(x, ints(i64, {0, 1})), 0, {Dim(1), std::nullopt, 1}),
          {std::cos(1.0), std::sin(1.0)}, 1e-6);
@@ -260,6 +272,25 @@ TEST(Semantics, Errors) {
         run(take(ints(i32, {1, 2}), ints(i64, {2})));
       },
       "take: index 2 is outside axis 0 of 2 elements [take_index]");
+  refuses<ShapeError>(
+      [&] {
+        attention(param(f32, {4, 2, 8}), param(f32, {3, 5, 8}), param(f32, {3, 5, 8}));
+      },
+      "attention: 3 key heads and 3 value heads do not divide 4 query heads [attention_c2]\n"
+      "  a: f32[4, 2, 8]   b: f32[3, 5, 8]   c: f32[3, 5, 8]");
+  refuses<ShapeError>(
+      [&] {
+        attention(param(f32, {4, 2, 8}), param(f32, {4, 5, 8}), param(f32, {4, 5, 8}),
+                  {.mask = param(f32, {4})});
+      },
+      "attention: mask f32[4] is not a bool or float that broadcasts to the scores [4, 2, 5] "
+      "[attention_c5]\n  a: f32[4, 2, 8]   b: f32[4, 5, 8]   c: f32[4, 5, 8]   d: f32[4]");
+  refuses<ValueError>(
+      [&] {
+        attention(param(f32, {4, 2, 8}), param(f32, {4, 5, 8}), param(f32, {4, 5, 8}),
+                  {.window = 0});
+      },
+      "attention: a window of 0 keys [attention_c7]");
   refuses<ShapeError>([&] { reshape(param(f32, {4}), {3}); },
                       "reshape: 4 elements of [4] do not fill 3 of [3] [reshape_c1]");
 }

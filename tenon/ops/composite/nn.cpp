@@ -1,9 +1,10 @@
 #include "tenon/ops/composite/nn.h"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "tenon/ops/attention.h"
 #include "tenon/ops/checks.h"
 #include "tenon/ops/composite/arrays.h"
 #include "tenon/ops/composite/statistics.h"
@@ -84,86 +85,41 @@ namespace {
 
 const Dim& from_last(const Value& x, size_t k) { return x.shape()[x.shape().size() - 1 - k]; }
 
-// How many query heads share a key head.
-int64_t check_heads(const Value& q, const Value& k, const Value& v) {
-  const std::vector<ir::TensorType> types{q.type(), k.type(), v.type()};
-  const size_t rank = q.shape().size();
-  if (rank < 3 || k.shape().size() != rank || v.shape().size() != rank) {
-    throw ShapeError("attention: q, k and v need one rank of at least 3",
-                     {.label = "attention_c1", .details = operand_types(types)});
-  }
-  const Dim& heads = from_last(q, 2);
-  const Dim& groups = from_last(k, 2);
-  if (same_dim(heads, groups)) return 1;
-  if (heads.is_static() && groups.is_static() && groups.value() > 0 &&
-      heads.value() % groups.value() == 0) {
-    return heads.value() / groups.value();
-  }
-  throw ShapeError(fmt::format("attention: {} key heads do not divide {} query heads", groups.str(),
-                               heads.str()),
-                   {.label = "attention_c2", .details = operand_types(types)});
-}
-
-// [… H, a, b] → [… G, H/G, a, b]; a head dimension of 1 gets another one.
-Value split_heads(const Value& x, int64_t per_group, const LocationPtr& location) {
-  const Dim heads = from_last(x, 2);
-  if (heads == Dim(1)) return expand_dims(x, {-3}, location);
-  Shape shape = x.shape();
-  const auto at = shape.end() - 3;
-  *at = floor_div(heads, per_group);
-  shape.insert(at + 1, Dim(per_group));
-  return reshape(x, shape, location);
-}
-
-Value masked(const Value& scores, Value mask, int64_t per_group, const LocationPtr& location) {
-  if (per_group > 1 && mask.shape().size() >= 3) mask = split_heads(mask, per_group, location);
-  if (mask.dtype() != DType::kBool) {
-    return add(scores, cast(mask, scores.dtype(), location), location);
-  }
-  const double none = -std::numeric_limits<double>::infinity();
-  return where(mask, scores, scalar(scores.dtype(), none, location), location);
-}
-
-Value causal_mask(const Dim& queries, const Dim& keys, const LocationPtr& location) {
-  const Value row = iota({queries, 1}, 0, DType::kI64, location);
-  const Value column = iota({1, keys}, 1, DType::kI64, location);
-  const Value shift = size({keys - queries}, DType::kI64, location);
-  return less_equal(column, add(row, shift, location), location);
+Value as_float(const Value& x, const LocationPtr& location) {
+  return is_integer(x.dtype()) || x.dtype() == DType::kBool ? cast(x, float_of(x.dtype()), location)
+                                                            : x;
 }
 
 }  // namespace
 
 Value attention(const Value& q, const Value& k, const Value& v, const AttentionOptions& options,
                 LocationPtr location) {
-  int64_t per_group = 1;
-  with_location(location, [&] { per_group = check_heads(q, k, v); });
-  Value query = to_compute(q, location);
-  const Value scale = options.scale
-                          ? scalar(query.dtype(), *options.scale, location)
-                          : rsqrt(size({from_last(q, 0)}, query.dtype(), location), location);
-  query = mul(query, scale, location);
-  Value key = k;
-  Value value = v;
-  if (per_group > 1) {
-    query = split_heads(query, per_group, location);
-    key = expand_dims(key, {-3}, location);
-    value = expand_dims(value, {-3}, location);
+  std::vector<Value> operands = {as_float(q, location), as_float(k, location),
+                                 as_float(v, location)};
+  const int64_t window = options.window.value_or(0);
+  if (options.window && window < 1) {
+    with_location(location, [&] {
+      throw ValueError(fmt::format("attention: a window of {} keys", window),
+                       {.label = "attention_c7"});
+    });
   }
-  Value scores = matmul(query, swap_axes(key, -1, -2, location), location);
-  if (options.mask) scores = masked(scores, *options.mask, per_group, location);
-  if (options.causal) {
-    const Value mask = causal_mask(from_last(q, 1), from_last(k, 1), location);
-    scores = masked(scores, mask, 1, location);
+  ir::Attrs attrs{{"causal", options.causal},
+                  {"window", window},
+                  {"mask", options.mask.has_value()},
+                  {"length", options.length.has_value()}};
+  const Dim depth = q.shape().empty() ? Dim(1) : from_last(q, 0);
+  if (options.scale) {
+    attrs.set("scale", *options.scale);
+  } else if (depth.is_static()) {
+    attrs.set("scale", 1 / std::sqrt(static_cast<double>(std::max<int64_t>(depth.value(), 1))));
+  } else {
+    Value& query = operands[0];
+    const Value scale = rsqrt(size({depth}, to_compute(query).dtype(), location), location);
+    query = cast(mul(to_compute(query, location), scale, location), query.dtype(), location);
   }
-  Value result = matmul(softmax(scores, -1, location), value, location);
-  if (per_group > 1) {
-    Shape shape = result.shape();
-    const auto at = shape.end() - 4;
-    *at = *at * *(at + 1);
-    shape.erase(at + 1);
-    result = reshape(result, shape, location);
-  }
-  return cast(result, float_result(q), location);
+  if (options.mask) operands.push_back(*options.mask);
+  if (options.length) operands.push_back(cast(*options.length, DType::kI64, location));
+  return ir::make(op::attention, std::move(operands), std::move(attrs), std::move(location));
 }
 
 // --- rotary positions ---

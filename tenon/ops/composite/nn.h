@@ -23,14 +23,22 @@ Value gelu_tanh(const Value& x, LocationPtr location = nullptr);
 Value softplus(const Value& x, LocationPtr location = nullptr);
 
 struct AttentionOptions {
-  std::optional<Value> mask =
-      std::nullopt;  // bool: true keeps; else added to the scores. [(…, H,) S, T]
-  std::optional<double> scale = std::nullopt;  // 1 / sqrt(D)
-  bool causal = false;                         // query s sees keys t ≤ s + T - S
+  // bool: true keeps; float: added to the scores. Broadcasts to [… H, M, N].
+  std::optional<Value> mask = std::nullopt;
+  std::optional<double> scale = std::nullopt;    // 1 / sqrt(D)
+  bool causal = false;                           // query s sees keys t ≤ s + L - M
+  std::optional<int64_t> window = std::nullopt;  // and those nearer to s + L - M than so many
+  // Only the first L keys count: an integer that broadcasts to the dimensions before H. All N.
+  std::optional<Value> length = std::nullopt;
 };
-// softmax(q·kᵀ·scale) · v for q [… H, S, D], k [… G, T, D], v [… G, T, E]: H query heads share G
-// key heads in runs of H/G. Gives [… H, S, E] in q's dtype. A row whose keys are all masked is NaN.
-// ShapeError [attention_c1] for ranks below 3 or unlike, [attention_c2] where G does not divide H.
+// softmax(q·kᵀ·scale) · v for q [… H, M, D], k [… G, N, D], v [… G, N, E]: H query heads share G
+// key heads in runs of H/G. Gives [… H, M, E] in q's dtype. Keys that a query does not see take no
+// part, whatever they hold, nor do those whose score is -inf; a query that sees none gives 0.
+// Scores, weights and sums are f32, or f64 where q, k or v is; integers become floats.
+// ShapeError [attention_c1] for ranks below 3 or unlike, [attention_c2] where G does not divide H,
+// [attention_c3] and [attention_c4] where D or N differ, [attention_c5] for a mask and
+// [attention_c6] for a length of other shape or type; ValueError [attention_c7] for a window below
+// 1.
 Value attention(const Value& q, const Value& k, const Value& v,
                 const AttentionOptions& options = {}, LocationPtr location = nullptr);
 
