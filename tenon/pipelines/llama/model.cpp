@@ -26,14 +26,14 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
 
 // What every block is given besides its input.
 struct Shared {
-  Tensor cos;    // f32[seq, 1, head_size / 2]
-  Tensor sin;    // f32[seq, 1, head_size / 2]
-  Tensor mask;   // f32[seq, room]: 0 where a token sees a position, else -inf
-  Tensor start;  // i64[]: position of the first token
+  Tensor cos;     // f32[seq, 1, head_size / 2]
+  Tensor sin;     // f32[seq, 1, head_size / 2]
+  Tensor start;   // i64[]: position of the first token
+  Tensor length;  // i64[]: of the cache that counts, the last token's own position included
 };
-TENON_STRUCT(Shared, cos, sin, mask, start)
+TENON_STRUCT(Shared, cos, sin, start, length)
 
-Shared shared_inputs(const LlamaConfig& config, const Tensor& positions, const Dim& room) {
+Shared shared_inputs(const LlamaConfig& config, const Tensor& positions) {
   const int64_t pairs = config.head_size / 2;
   std::vector<double> frequencies;
   for (int64_t i = 0; i < pairs; ++i) {
@@ -42,9 +42,8 @@ Shared shared_inputs(const LlamaConfig& config, const Tensor& positions, const D
   }
   // Angles are reduced in f64: at position 8191 an f32 angle has lost four digits.
   Tensor angles = expand_dims(cast(positions, f64), {1, 2}) * tensor(frequencies, {1, 1, pairs});
-  Tensor seen = expand_dims(arange(room, i32), 0) <= expand_dims(positions, 1);
-  return {cast(cos(angles), f32), cast(sin(angles), f32), where(seen, 0.0f, -INFINITY),
-          cast(positions[0], i64)};
+  return {cast(cos(angles), f32), cast(sin(angles), f32), cast(positions[0], i64),
+          cast(positions[-1], i64) + int64_t{1}};
 }
 
 // x [batch, seq, heads * head_size] as [batch, seq, heads, head_size].
@@ -121,7 +120,6 @@ Tensor attention(const LlamaConfig& c, const BlockWeights& w, const Tensor& x, c
   const Dim batch = x.shape(0).dim();
   const Dim seq = x.shape(1).dim();
   const Dim room = values.shape(3).dim();
-  const int64_t group = c.heads / c.kv_heads;
   const int64_t d = c.head_size;
   Tensor q = rope(w.project(x, "attn_q.weight", c.heads * d, c.width), c.heads, d, shared);
   Tensor k = rope(w.project(x, "attn_k.weight", c.kv_heads * d, c.width), c.kv_heads, d, shared);
@@ -138,15 +136,12 @@ Tensor attention(const LlamaConfig& c, const BlockWeights& w, const Tensor& x, c
   Tensor own_values = reshape(dynamic_slice(values, own, {1, batch, c.kv_heads, room, d}),
                               {batch, c.kv_heads, room, d});
 
-  // Query heads that share a key head are rows of one product.
-  Tensor rows = reshape(transpose(q, {0, 2, 1, 3}), {batch, c.kv_heads, Dim(group) * seq, d});
-  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
-  Tensor scores =
-      reshape(matmul(rows, own_keys), {batch, c.kv_heads, group, seq, room}) * scale + shared.mask;
-  Tensor weights = exp(scores - max(scores, -1, true));
-  weights = weights / sum(weights, -1, true);
-  Tensor mixed = matmul(reshape(weights, {batch, c.kv_heads, Dim(group) * seq, room}), own_values);
-  Tensor heads = transpose(reshape(mixed, {batch, c.heads, seq, d}), {0, 2, 1, 3});
+  AttentionOptions options;
+  options.causal = true;
+  options.length = shared.length;
+  Tensor mixed = tenon::attention(transpose(q, {0, 2, 1, 3}), transpose(own_keys, {0, 1, 3, 2}),
+                                  own_values, options);
+  Tensor heads = transpose(mixed, {0, 2, 1, 3});
   return w.project(reshape(heads, {batch, seq, c.heads * d}), "attn_output.weight", c.width,
                    c.heads * d);
 }
@@ -177,7 +172,7 @@ Tensor llama_forward(const LlamaConfig& config, const MatrixForm& form, const Te
                      const Tensor& positions, Tensor& keys, Tensor& values) {
   const Matrix embedding = matrix(form, "", "token_embd.weight", config.vocabulary, config.width);
   Tensor x = embedding.rows(tokens);
-  const Shared shared = shared_inputs(config, positions, values.shape(3).dim());
+  const Shared shared = shared_inputs(config, positions);
   for (int64_t i = 0; i < config.blocks; ++i) {
     Layer layer(fmt::format("blk.{}", i));
     const std::string prefix = fmt::format("blk.{}.", i);
