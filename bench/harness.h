@@ -28,7 +28,7 @@ void add_matmul_rows(Rows& rows);
 void add_process_rows(Rows& rows);
 double measure_here(const std::string& row);
 void add_language_rows(Rows& rows);
-double measure_start();  // the row llm_start, in its own process
+double measure_start(bool keep_packed);  // llm_start and llm_start_kept, in their own process
 // The demo model's file in a block format.
 std::string model_file(const std::string& type);
 

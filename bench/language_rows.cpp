@@ -7,10 +7,12 @@
 namespace tenon::bench {
 namespace {
 
-std::shared_ptr<tn::pipelines::LlamaModel> load(const std::string& type, bool keep_packed = false) {
+std::shared_ptr<tn::pipelines::LlamaModel> load(const std::string& type,
+                                                tn::Activations activations,
+                                                bool keep_packed = false) {
   auto file = tn::formats::GgufFile::open(model_file(type));
-  return tn::pipelines::LlamaModel::load(*file, tn::pipelines::MatrixForm::of_file(*file), {},
-                                         keep_packed);
+  return tn::pipelines::LlamaModel::load(
+      *file, tn::pipelines::MatrixForm::of_file(*file, activations), {}, keep_packed);
 }
 
 std::vector<int32_t> prompt_of(int length) {
@@ -19,8 +21,9 @@ std::vector<int32_t> prompt_of(int length) {
   return prompt;
 }
 
-std::vector<Json> speed(const std::string& type) {
-  auto model = load(type);
+std::vector<Json> speed(const std::string& name, const std::string& type,
+                        tn::Activations activations) {
+  auto model = load(type, activations);
   const std::vector<int32_t> prompt = prompt_of(128);
   std::vector<double> prompt_rates;
   std::vector<double> decode_rates;
@@ -38,20 +41,20 @@ std::vector<Json> speed(const std::string& type) {
     prompt_rates.push_back(128e3 / prompt_ms);
     decode_rates.push_back(64e3 / ms_since(start));
   }
-  return {row(fmt::format("llm_{}_prompt", type), "tokens/s", prompt_rates),
-          row(fmt::format("llm_{}_decode", type), "tokens/s", decode_rates)};
+  return {row(name + "_prompt", "tokens/s", prompt_rates),
+          row(name + "_decode", "tokens/s", decode_rates)};
 }
 
-// From opening the file to the first token, in a process of its own whose kernels an earlier one
-// left on disk.
-Json start() {
+// From opening the file to the first token, in a process of its own whose programs, and for
+// llm_start_kept packed weights, an earlier one left on disk.
+Json start(const std::string& name) {
   const std::string folder = "build/bench-cache";
   std::filesystem::remove_all(folder);
-  child("llm_start", folder);
+  child(name, folder);
   std::vector<double> times;
-  for (int i = 0; i < 7; ++i) times.push_back(child("llm_start", folder));
+  for (int i = 0; i < 7; ++i) times.push_back(child(name, folder));
   std::filesystem::remove_all(folder);
-  return row("llm_start", "ms", times);
+  return row(name, "ms", times);
 }
 
 }  // namespace
@@ -62,14 +65,19 @@ std::string model_file(const std::string& type) {
 
 void add_language_rows(Rows& rows) {
   for (const char* type : {"F32", "Q4_1", "Q4_0", "Q4_K", "Q6_K", "Q8_0"}) {
-    rows.emplace_back(fmt::format("llm_{}", type), [type] { return speed(type); });
+    const std::string name = fmt::format("llm_{}", type);
+    rows.emplace_back(name, [=] { return speed(name, type, tn::Activations::kInt8); });
   }
-  add_row(rows, "llm_start", start);
+  rows.emplace_back("llm_Q4_1_exact",
+                    [] { return speed("llm_Q4_1_exact", "Q4_1", tn::Activations::kExact); });
+  for (const char* name : {"llm_start", "llm_start_kept"}) {
+    add_row(rows, name, [name] { return start(name); });
+  }
 }
 
-double measure_start() {
+double measure_start(bool keep_packed) {
   const auto begin = Clock::now();
-  auto model = load("Q4_1", /*keep_packed=*/true);
+  auto model = load("Q4_1", tn::Activations::kInt8, keep_packed);
   auto cache = model->new_cache();
   model->step(prompt_of(16), cache);
   return ms_since(begin);

@@ -77,4 +77,6 @@ def start():
 
 
 ROWS = {f"llm_{kind}_{name}": (lambda kind=kind, row=row: row(kind))
-        for kind in KINDS for name, row in (("prompt", prompt), ("decode", decode))} | {"llm_start": start}
+        for kind in KINDS for name, row in (("prompt", prompt), ("decode", decode))}
+ROWS |= {f"llm_Q4_1_exact_{name}": ROWS[f"llm_Q4_1_{name}"] for name in ("prompt", "decode")}
+ROWS |= {"llm_start": start, "llm_start_kept": start}
