@@ -134,6 +134,8 @@ Val dequantize_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
   kir::Builder& b = ctx.builder();
   const BlockFormat& format = format_of(node);
   const Value& q = node.operands[0];
+  // Rows without blocks: a block's index would be 0, which loads could use before the empty loop.
+  if (q.shape().back() == Dim(0)) return b.constant_float(kir::Type::kF32, 0);
   Index at(index.begin(), index.end());
   const Val block = b.index_div(index.back(), Dim(format.block_elements));
   const Val start = b.mul(block, b.i64(format.block_bytes));

@@ -82,8 +82,7 @@ void Runner::failed(const abi::LaunchStep& s, const Frame& frame) const {
                      {.label = "reduction_empty"});
   }
   if (code == kCheckRowTooLong) {
-    throw ValueError("more elements in a row than positions to sort" + where,
-                     {.label = "sort_c2"});
+    throw ValueError("more elements in a row than positions to sort" + where, {.label = "sort_c2"});
   }
   throw InternalError(fmt::format("internal: check {} failed{}", code, where));
 }

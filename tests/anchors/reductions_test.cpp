@@ -397,7 +397,8 @@ TEST(Variance, OfManyRowsFarFromZero) {
   for (const double step : {0.0, 64.0}) {
     std::vector<double> values;
     for (int64_t i = 0; i < 70 * 33; ++i) {
-      values.push_back(1e6 + static_cast<double>(i * 31 % 13) + step * static_cast<double>(i / 33));
+      const int64_t row = i / 33;
+      values.push_back(1e6 + static_cast<double>(i * 31 % 13) + step * static_cast<double>(row));
     }
     double mean = 0;
     for (const double v : values) mean += v / static_cast<double>(values.size());
@@ -436,8 +437,10 @@ TEST(Positions, OfMany) {
     };
     expect(put({}, 0), 0);
     expect(put({n - 1}, 5), static_cast<double>(n - 1));
-    expect(put({n / 2, n / 3, n - 2}, 5), static_cast<double>(n / 3));
-    expect(put({n / 2 + 1, n / 2}, kNan), static_cast<double>(n / 2));
+    const int64_t third = n / 3;
+    const int64_t half = n / 2;
+    expect(put({half, third, n - 2}, 5), static_cast<double>(third));
+    expect(put({half + 1, half}, kNan), static_cast<double>(half));
     const Tensor bytes = cast(put({40000, 50000}, 200), u8).eval();
     expect_on_every_path([](const Tensors& t) { return argmax(t[0]); }, {bytes}, {40000});
     const Tensor shorts = cast(put({n - 3}, 0), i16).eval();

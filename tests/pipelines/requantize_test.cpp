@@ -149,7 +149,9 @@ TEST(Requantize, RefusesWhatDoesNotFitAndLeavesTheFile) {
     return refusal(
         [&] { requantize(*file_of(bad), out_path(), {.format = &block_format(encoding)}); });
   };
-  EXPECT_NE(refused(Encoding::kQ4_0).find("ValueError: tensor wide.weight: encode: element 70000 is nan, which Q4_0 cannot hold"),
+  EXPECT_NE(refused(Encoding::kQ4_0)
+                .find("ValueError: tensor wide.weight: encode: element 70000 is nan, which Q4_0 "
+                      "cannot hold"),
             std::string::npos)
       << refused(Encoding::kQ4_0);
   bad[2].values[70000] = -70000;
