@@ -16,6 +16,31 @@ namespace {
 constexpr const char* kX86Triple = "x86_64-unknown-linux-gnu";
 
 // The tuning is that of a recent core; the instruction set is the level's alone.
+constexpr Target kAvx512 = {.isa = Isa::kAvx512,
+                            .vector_bits = 512,
+                            .vector_regs = 32,
+                            .has_fma = true,
+                            .has_f16c = true,
+                            .has_round = true,
+                            .has_masks = true,
+                            .has_masks32 = true,
+                            .has_dots = false,
+                            .has_tiles = false,
+                            .is_arm = false,
+                            .triple = kX86Triple,
+                            .cpu = "x86-64-v4",
+                            .features = "-prefer-256-bit"};
+
+// AVX-512 with VNNI and BF16, and with AMX tiles beside them.
+constexpr Target adding_to_avx512(Isa isa, bool tiles, const char* features) {
+  Target target = kAvx512;
+  target.isa = isa;
+  target.has_dots = true;
+  target.has_tiles = tiles;
+  target.features = features;
+  return target;
+}
+
 constexpr std::array<Target, kIsaCount> kTargets = {{
     {.isa = Isa::kBaseline,
      .vector_bits = 128,
@@ -45,49 +70,10 @@ constexpr std::array<Target, kIsaCount> kTargets = {{
      .triple = kX86Triple,
      .cpu = "x86-64-v3",
      .features = ""},
-    {.isa = Isa::kAvx512,
-     .vector_bits = 512,
-     .vector_regs = 32,
-     .has_fma = true,
-     .has_f16c = true,
-     .has_round = true,
-     .has_masks = true,
-     .has_masks32 = true,
-     .has_dots = false,
-     .has_tiles = false,
-     .is_arm = false,
-     .triple = kX86Triple,
-     .cpu = "x86-64-v4",
-     .features = "-prefer-256-bit"},
-    {.isa = Isa::kAvx512Dot,
-     .vector_bits = 512,
-     .vector_regs = 32,
-     .has_fma = true,
-     .has_f16c = true,
-     .has_round = true,
-     .has_masks = true,
-     .has_masks32 = true,
-     .has_dots = true,
-     .has_tiles = false,
-     .is_arm = false,
-     .triple = kX86Triple,
-     .cpu = "x86-64-v4",
-     .features = "-prefer-256-bit,+avx512vnni,+avx512bf16"},
-    {.isa = Isa::kAmx,
-     .vector_bits = 512,
-     .vector_regs = 32,
-     .has_fma = true,
-     .has_f16c = true,
-     .has_round = true,
-     .has_masks = true,
-     .has_masks32 = true,
-     .has_dots = true,
-     .has_tiles = true,
-     .is_arm = false,
-     .triple = kX86Triple,
-     .cpu = "x86-64-v4",
-     .features = "-prefer-256-bit,+avx512vnni,+avx512bf16,"
-                 "+amx-tile,+amx-bf16,+amx-int8"},
+    kAvx512,
+    adding_to_avx512(Isa::kAvx512Dot, false, "-prefer-256-bit,+avx512vnni,+avx512bf16"),
+    adding_to_avx512(Isa::kAmx, true,
+                     "-prefer-256-bit,+avx512vnni,+avx512bf16,+amx-tile,+amx-bf16,+amx-int8"),
     {.isa = Isa::kNeon,
      .vector_bits = 128,
      .vector_regs = 32,

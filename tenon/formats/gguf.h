@@ -74,6 +74,12 @@ struct GgufTensor {
 
   // All elements in float. Raises ValueError when `out` has another size.
   void decode(std::span<float> out) const { quant::decode(*format, data, out); }
+  // Elements `first` … first + out.size(): whole blocks, all inside.
+  void decode_part(int64_t first, std::span<float> out) const {
+    const auto begin = static_cast<size_t>(format->bytes_of(first));
+    const auto size = static_cast<size_t>(format->bytes_of(static_cast<int64_t>(out.size())));
+    quant::decode(*format, data.subspan(begin, size), out);
+  }
 };
 
 class GgufFile {

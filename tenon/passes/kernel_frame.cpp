@@ -5,6 +5,7 @@
 
 #include "tenon/ir/op_def.h"
 #include "tenon/passes/access.h"
+#include "tenon/passes/blocking.h"
 
 namespace tenon::passes {
 namespace {
@@ -46,8 +47,6 @@ Cost cost_of(const GroupBody& body) {
   }
   return cost;
 }
-
-Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "tenon/ops/attention.h"
 #include "tenon/passes/access.h"
+#include "tenon/passes/blocking.h"
 
 namespace tenon::passes {
 namespace {
@@ -25,7 +26,6 @@ constexpr int64_t kFewRows = 6;     // rows that take keys as they stand
 constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kMostBlockRows = 2048;  // whose sums stay in the second cache
 
-Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
 Dim round_up(const Dim& a, int64_t to) { return ceil_div(a, Dim(to)) * Dim(to); }
 
 class Attention {

@@ -6,6 +6,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/ops/packed_matmul.h"
+#include "tenon/passes/blocking.h"
 #include "tenon/passes/lower_panel_matmul.h"
 #include "tenon/passes/matmul_index.h"
 
@@ -28,8 +29,6 @@ constexpr int64_t kAhead = 16;
 constexpr int64_t kAheadFewRows = 64;
 constexpr int64_t kTilesPerBlock = 28;
 constexpr int64_t kTasksPerThread = 4;
-
-Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
 
 // Rows per tile for a known number of rows: the largest that wastes least, counting a short tile as
 // five rows (below that, loads bound it).
@@ -183,14 +182,8 @@ class Gemm {
       b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { emit_tile(row, rest); });
       return;
     }
-    // The rest in powers of two: its binary digits.
-    Val rest = b_.sub(last_row_, row);
-    for (int64_t tile = 8; tile >= 1; tile /= 2) {
-      if (tile >= most_rows_) continue;
-      Val digit = b_.binary(kir::Op::kAnd, rest, b_.i64(tile));
-      b_.if_then(b_.cmp(kir::Pred::kNe, digit, b_.i64(0)), [&] { emit_tile(row, tile); });
-      row = b_.add(row, digit);
-    }
+    for_each_power(b_, row, b_.sub(last_row_, row), most_rows_,
+                   [&](Val first, int64_t tile) { emit_tile(first, tile); });
   }
 
   // `rows` rows from `row` against all panels of this block.

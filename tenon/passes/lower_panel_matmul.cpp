@@ -5,6 +5,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/ops/packed_matmul.h"
+#include "tenon/passes/blocking.h"
 #include "tenon/passes/matmul_index.h"
 
 namespace tenon::passes {
@@ -27,8 +28,6 @@ constexpr int64_t kMostBlockTiles = 8;
 constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kWordBytes = 4;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
 int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
 
 PanelDot::Kind kind_of(DType left) {
@@ -141,22 +140,18 @@ class PanelGemm {
       visit(b_.add(first_row_, place), place, tile_rows_);
     });
     if (rows && *rows <= tile_rows_) return;
-    Val place = b_.mul(full, b_.i64(tile_rows_));
-    Val row = b_.add(first_row_, place);
+    const Val place = b_.mul(full, b_.i64(tile_rows_));
+    const Val row = b_.add(first_row_, place);
     if (rows) {
       const int64_t rest = *rows % tile_rows_;
       if (rest == 0) return;
       b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { visit(row, place, rest); });
       return;
     }
-    // The rest in powers of two: its binary digits.
-    const Val rest = b_.sub(last_row_, row);
-    for (int64_t tile = tile_rows_ / 2; tile >= 1; tile /= 2) {
-      const Val digit = b_.binary(kir::Op::kAnd, rest, b_.i64(tile));
-      b_.if_then(b_.cmp(kir::Pred::kNe, digit, b_.i64(0)), [&] { visit(row, place, tile); });
-      row = b_.add(row, digit);
-      place = b_.add(place, b_.i64(kRowUnit));
-    }
+    int64_t units = 0;  // that the tiles before take
+    for_each_power(b_, row, b_.sub(last_row_, row), tile_rows_, [&](Val from, int64_t tile) {
+      visit(from, b_.add(place, b_.i64(kRowUnit * units++)), tile);
+    });
   }
 
   void emit_tile(Val row, Val place, int64_t rows, Val panel) {

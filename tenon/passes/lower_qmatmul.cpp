@@ -6,6 +6,7 @@
 
 #include "tenon/ops/packed_qmatmul.h"
 #include "tenon/ops/quantized.h"
+#include "tenon/passes/blocking.h"
 #include "tenon/quant/codes.h"
 
 namespace tenon::passes {
@@ -27,8 +28,6 @@ constexpr int64_t kInt8Rows = 6;
 constexpr int64_t kTilesPerTask = 28;  // rows of activations that stay in the second cache
 constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kAheadBlocks = 4;  // of a panel, called into the first cache
-
-Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
 
 class QuantizedGemm {
  public:
@@ -88,14 +87,9 @@ class QuantizedGemm {
     const Val full = b_.binary(Op::kSDiv, count, b_.i64(tile_rows_));
     b_.loop(b_.i64(0), full, {},
             [&](Val t) { emit_tile(b_.add(first, b_.mul(t, b_.i64(tile_rows_))), tile_rows_); });
-    Val row = b_.add(first, b_.mul(full, b_.i64(tile_rows_)));
-    const Val rest = b_.sub(last, row);
-    for (int64_t tile = 8; tile >= 1; tile /= 2) {
-      if (tile >= tile_rows_) continue;
-      const Val digit = b_.binary(Op::kAnd, rest, b_.i64(tile));
-      b_.if_then(b_.cmp(kir::Pred::kNe, digit, b_.i64(0)), [&] { emit_tile(row, tile); });
-      row = b_.add(row, digit);
-    }
+    const Val row = b_.add(first, b_.mul(full, b_.i64(tile_rows_)));
+    for_each_power(b_, row, b_.sub(last, row), tile_rows_,
+                   [&](Val from, int64_t tile) { emit_tile(from, tile); });
   }
 
   void emit_tile(Val row, int64_t rows) {

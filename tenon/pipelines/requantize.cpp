@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "tenon/base/error.h"
 #include "tenon/formats/gguf_writer.h"
@@ -49,14 +50,11 @@ void check_f16(std::span<const float> values) {
 // Whole blocks of both formats, elements first … first + count.
 void convert_piece(const GgufTensor& tensor, const BlockFormat& to, int64_t first, int64_t count,
                    std::span<std::byte> out) {
-  auto bytes = [](const BlockFormat& format, int64_t elements) {
-    return static_cast<size_t>(format.bytes_of(elements));
-  };
-  const BlockFormat& from = *tensor.format;
+  auto bytes = [&](int64_t elements) { return static_cast<size_t>(to.bytes_of(elements)); };
   std::vector<float> values(static_cast<size_t>(count));
-  quant::decode(from, tensor.data.subspan(bytes(from, first), bytes(from, count)), values);
+  tensor.decode_part(first, values);
   if (to.encoding == Encoding::kF16) check_f16(values);
-  quant::encode(to, values, out.subspan(bytes(to, first), bytes(to, count)), first);
+  quant::encode(to, values, out.subspan(bytes(first), bytes(count)), first);
 }
 
 std::vector<std::byte> convert(const GgufTensor& tensor, const BlockFormat& to) {
@@ -136,7 +134,7 @@ RequantizeReport requantize(const formats::GgufFile& file, const std::string& pa
   }
   if (options.progress) options.progress(total, total);
   writer.write(path);
-  report.bytes = formats::GgufFile::open(path)->size();
+  report.bytes = std::filesystem::file_size(path);
   return report;
 }
 

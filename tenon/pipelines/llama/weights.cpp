@@ -21,17 +21,13 @@ struct Piece {
 constexpr int64_t kPieceElements = int64_t{1} << 15;  // a multiple of every block size
 
 void decode_piece(const Piece& piece, std::vector<float>& staging) {
-  const quant::BlockFormat& format = *piece.tensor->format;
-  const auto offset = static_cast<size_t>(format.bytes_of(piece.first));
-  const auto size = static_cast<size_t>(format.bytes_of(piece.count));
-  std::span<const std::byte> in = piece.tensor->data.subspan(offset, size);
   const auto count = static_cast<size_t>(piece.count);
   if (piece.dtype == DType::kF32) {
-    quant::decode(format, in, {static_cast<float*>(piece.out) + piece.first, count});
+    piece.tensor->decode_part(piece.first, {static_cast<float*>(piece.out) + piece.first, count});
     return;
   }
   staging.resize(count);
-  quant::decode(format, in, staging);
+  piece.tensor->decode_part(piece.first, staging);
   auto* out = static_cast<uint16_t*>(piece.out) + piece.first;
   for (size_t i = 0; i < count; ++i) out[i] = bf16_from_float(staging[i]);
 }
