@@ -251,9 +251,9 @@ void Emitter::prefetch_ahead(const Address& address) {
   }
 }
 
-void Emitter::prefetch_line(Value* pointer) {
+void Emitter::prefetch_line(Value* pointer, uint32_t locality) {
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                     {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+                     {pointer, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
 }
 
 Emitter::Values Emitter::gather(const Address& address, const Values* predicate,

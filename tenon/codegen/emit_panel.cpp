@@ -23,6 +23,8 @@ constexpr int64_t kFewRows = 4;
 constexpr int64_t kAheadFewRows = 64;
 constexpr int64_t kAhead = 16;
 constexpr int kTileRows = 16;
+// Of what PanelDot calls in next, the part that one instruction takes.
+constexpr int64_t kNextShare = 4;
 // Registers of the tile unit: sums in two rows and two columns, then the operands.
 constexpr int kTileSums = 0, kTileLeft = 4, kTileRight = 6;
 
@@ -35,7 +37,8 @@ struct Emitter::Panel {
   Value* left;
   Value* right;
   Value* words;
-  Value* add;  // i1
+  Value* add;   // i1
+  Value* next;  // right words to be called into the second cache, or null
 };
 
 void Emitter::emit_panel_dot(const Inst& inst) {
@@ -47,7 +50,8 @@ void Emitter::emit_panel_dot(const Inst& inst) {
                     place(inst.panel->left, 1),
                     place(inst.panel->right, 2),
                     uniform(inst.args[3], "the count of words"),
-                    uniform(inst.args[4], "the condition")};
+                    uniform(inst.args[4], "the condition"),
+                    inst.args.size() == 6 ? place(inst.panel->right, 5) : nullptr};
   if (target_.has_tiles && panel.spec.rows > 1) return emit_panel_tiles(panel);
   // Sums that fit the registers beside the operands.
   const int columns = target_.vector_bits / 32 * (target_.vector_regs >= 32 ? 2 : 1);
@@ -195,12 +199,19 @@ void Emitter::emit_panel_tiles(const Panel& panel) {
     }
     for (int r = 0; r < row_tiles; ++r) {
       const int64_t offset = r * kTileRows * panel.spec.left_stride * kWordBytes;
-      b_.CreateIntrinsic(ids::x86_tileloadd64, {},
+      b_.CreateIntrinsic(panel.next != nullptr ? ids::x86_tileloaddt164 : ids::x86_tileloadd64, {},
                          {tile(kTileLeft + r), bytes(left, offset), left_stride});
       for (int c = 0; c < 2; ++c) {
         b_.CreateIntrinsic(
             id, {}, {tile(kTileSums + 2 * r + c), tile(kTileLeft + r), tile(kTileRight + c)});
       }
+    }
+    if (panel.next == nullptr) return Values{};
+    constexpr int64_t kWords = kir::kPanelDotWords * kColumns / kNextShare;
+    Value* next =
+        b_.CreateGEP(b_.getInt32Ty(), panel.next, b_.CreateMul(var, index(kColumns / kNextShare)));
+    for (int64_t word = 0; word < kWords; word += kLineWords) {
+      prefetch_line(bytes(next, word * kWordBytes), kIntoSecondCache);
     }
     return Values{};
   });

@@ -91,7 +91,9 @@ class Emitter {
                          const Values* other);
   Values gather(const Address& address, const Values* predicate, const Values* other);
   void prefetch_ahead(const Address& address);
-  void prefetch_line(Value* pointer);
+  // LLVM's names for the caches.
+  static constexpr uint32_t kIntoFirstCache = 3, kIntoSecondCache = 2;
+  void prefetch_line(Value* pointer, uint32_t locality = kIntoFirstCache);
   void store(const Address& address, kir::Val value, const Values* predicate, bool streaming);
   void store_contiguous(const Address& address, bool reversed, Values values,
                         const Values* predicate, bool streaming);

@@ -342,10 +342,11 @@ void Builder::prefetch(uint32_t buffer, Val index) {
 }
 
 void Builder::panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Val left_index,
-                        Val right_index, Val words, Val add) {
-  Val args[] = {sums_index, left_index, right_index, words, add};
+                        Val right_index, Val words, Val add, Val next) {
+  std::vector<Val> args{sums_index, left_index, right_index, words, add};
+  if (next != nullptr) args.push_back(next);
   for (Val arg : args) depth_of(arg);
-  effect({.op = Op::kPanelDot, .type = Type::kVoid, .args = {args, args + 5}, .buffer = sums});
+  effect({.op = Op::kPanelDot, .type = Type::kVoid, .args = std::move(args), .buffer = sums});
   scopes_.back()->block->insts.back()->panel = std::make_unique<PanelDot>(panel);
 }
 

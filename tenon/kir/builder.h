@@ -90,9 +90,9 @@ class Builder {
   void store_if(uint32_t buffer, Val index, Val value, Val predicate);
   void check(Val condition, int64_t code);
   void prefetch(uint32_t buffer, Val index);
-  // kPanelDot; `words` is its count.
+  // kPanelDot; `words` is its count, `next` its sixth argument or null.
   void panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Val left_index,
-                 Val right_index, Val words, Val add);
+                 Val right_index, Val words, Val add, Val next = nullptr);
 
   // --- control ---
   // Emits a loop; `body` receives the variable and the carried values and returns their next

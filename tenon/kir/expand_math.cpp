@@ -68,7 +68,8 @@ class Rewriter {
       case Op::kPrefetch: return b_.prefetch(inst.buffer, arg(inst, 0));
       case Op::kPanelDot:
         return b_.panel_dot(*inst.panel, inst.buffer, arg(inst, 0), arg(inst, 1), arg(inst, 2),
-                            arg(inst, 3), arg(inst, 4));
+                            arg(inst, 3), arg(inst, 4),
+                            inst.args.size() == 6 ? arg(inst, 5) : nullptr);
       default: map_[&inst] = value(inst);
     }
   }

@@ -164,7 +164,8 @@ std::string_view name(Type type);
   X(kPrefetch, "prefetch") /* index: a hint, never a fault */ \
   X(kPanelDot, "paneldot") /* products of rows and a panel, see PanelDot: index of the sums, of \
                               the left words and of the right words, count of words (a multiple \
-                              of 16), i1: add to the sums that are there. Outside vector loops */ \
+                              of 16), i1: add to the sums that are there [, index of right words that \
+                              are wanted next]. Outside vector loops */ \
   X(kFor, "for")           /* lo, hi; body, variable and carried values in `loop` */ \
   X(kIf, "if")             /* uniform i1: runs `loop->body` once; no results */
 
@@ -262,6 +263,9 @@ struct Loop {
 // for r < rows, j < 32, where a product of words is that of kDot2 or kDot4 (with either signedness
 // of the left operand). Sums are f32 or i32. Rows up to the next multiple of 16 may be read and
 // written besides. Indices and strides count words, whatever the buffers' dtype.
+// With a sixth argument the right words are multiplied by other rows soon: they stay in the first
+// cache, the left words pass it by, and a quarter as many words as the right operand has here are
+// called into the second cache from right[that index] on.
 struct PanelDot {
   enum class Kind : uint8_t { kBF16, kS8, kU8 };  // of the left operand; the right one: bf16, s8
   Kind kind = Kind::kBF16;

@@ -335,6 +335,7 @@ class Parser {
       lex_.expect(",");
       inst->args.push_back(operand(type));
     }
+    if (lex_.accept("next")) inst->args.push_back(operand(Type::kI64));
     into.insts.push_back(inst);
   }
 

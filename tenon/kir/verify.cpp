@@ -160,10 +160,13 @@ class Verifier {
   }
 
   void panel_dot(const Inst& inst) {
-    require(inst.panel != nullptr && inst.args.size() == 5, &inst, "has five arguments");
+    const size_t given = inst.args.size();
+    require(inst.panel != nullptr && (given == 5 || given == 6), &inst, "has 5 or 6 arguments");
     const PanelDot& panel = *inst.panel;
-    for (size_t k = 0; k < 4; ++k) require(inst.args[k]->type == Type::kI64, &inst, "has indices");
-    require(inst.args[4]->type == Type::kI1, &inst, "takes an i1");
+    for (size_t k = 0; k < given; ++k) {
+      const Type type = k == 4 ? Type::kI1 : Type::kI64;
+      require(inst.args[k]->type == type, &inst, "takes indices and an i1");
+    }
     const size_t count = kernel_.buffers.size();
     require(inst.buffer < count && panel.left < count && panel.right < count, &inst,
             "names buffers of the kernel");

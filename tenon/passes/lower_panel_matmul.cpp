@@ -24,6 +24,10 @@ constexpr int64_t kUnit = kir::kPanelDotWords;
 constexpr int64_t kDepthBlock = 1024;
 constexpr int64_t kDepthUnblocked = 2048;
 constexpr int64_t kDepthFewRows = 4096;  // one tile: panels are read once anyway
+// Words of a panel that stay in the first cache while the tiles of a block pass by.
+constexpr int64_t kDepthCached = 256;
+// Tiles that call in the panel's next words, a quarter each.
+constexpr int64_t kCallingTiles = 4;
 constexpr int64_t kMostBlockTiles = 8;
 constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kWordBytes = 4;
@@ -57,7 +61,8 @@ class PanelGemm {
     const Dim row_blocks = ceil_div(at_.rows(), block_rows_);
     set_costs(row_blocks, column_blocks);
     tile_ = b_.add_scratch("rows", a_.dtype(), slots_ * Dim(stride_ * each_));
-    const Dim sums = is_blocked() ? slots_ * block_panels_ : Dim(round_up(tile_rows_, kRowUnit));
+    const Dim one = is_cached_ ? slots_ : Dim(round_up(tile_rows_, kRowUnit));
+    const Dim sums = is_blocked() ? slots_ * block_panels_ : one;
     sums_ = b_.add_scratch("sums", acc_, sums * Dim(kPanelColumns));
     b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
       const Val column_block = b_.index_rem(g, column_blocks);
@@ -95,10 +100,12 @@ class PanelGemm {
     }
     depth_blocks_ = dim_max(ceil_div(words_, Dim(depth_block_)), Dim(1));
     stride_ = depth_block_ + kUnit;
+    is_cached_ = (!rows || *rows > kTileRows) && depth_block_ > kDepthCached;
+    cached_words_ = round_up(ceil_div(depth_block_, ceil_div(depth_block_, kDepthCached)), kUnit);
 
-    // A block of rows fills about half of the second cache.
+    // A block of rows fills a quarter of the second cache: panels stream through the rest.
     const Dim cache = Dim(kir::kDimL2, {.min = 1});
-    const Dim fit = floor_div(cache, Dim(2 * kWordBytes * kTileRows * depth_block_));
+    const Dim fit = floor_div(cache, Dim(4 * kWordBytes * kTileRows * depth_block_));
     const Dim most = dim_max(dim_min(fit, Dim(kMostBlockTiles)), Dim(1));
     const Dim tiles = dim_max(ceil_div(at_.rows(), Dim(tile_rows_)), Dim(1));
     block_rows_ = ceil_div(tiles, ceil_div(tiles, most)) * Dim(tile_rows_);
@@ -125,8 +132,21 @@ class PanelGemm {
     last_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
     for_each_tile([&](Val row, Val place, int64_t rows) { copy_tile(row, place, rows); });
     b_.loop(first_panel_, last_panel_, {}, [&](Val panel) {
-      for_each_tile([&](Val row, Val place, int64_t rows) { emit_tile(row, place, rows, panel); });
+      if (!is_cached_) return emit_words(panel, b_.i64(0), count_);
+      // Without words there is one round all the same: it sets the sums to 0.
+      const Val end = b_.binary(kir::Op::kSMax, count_, b_.i64(1));
+      b_.loop(b_.i64(0), end, {.step = cached_words_}, [&](Val word) {
+        emit_words(panel, word, least(b_.i64(cached_words_), b_.sub(count_, word)));
+      });
     });
+  }
+
+  // Words from `word` of the depth block of one panel, for all tiles.
+  void emit_words(Val panel, Val word, Val count) {
+    const Val done = b_.cmp(kir::Pred::kEq, b_.add(word, count), count_);
+    is_last_ = b_.binary(kir::Op::kAnd, last_, done);
+    for_each_tile(
+        [&](Val row, Val place, int64_t rows) { emit_tile(row, place, rows, panel, word, count); });
   }
 
   // Calls visit(row, place, rows) for the tiles of the block: rows from `row`, which stand in
@@ -154,7 +174,7 @@ class PanelGemm {
     });
   }
 
-  void emit_tile(Val row, Val place, int64_t rows, Val panel) {
+  void emit_tile(Val row, Val place, int64_t rows, Val panel, Val word, Val count) {
     PanelDot spec;
     spec.kind = kind_of(a_.dtype());
     spec.left = tile_;
@@ -162,17 +182,26 @@ class PanelGemm {
     spec.rows = rows;
     spec.sums_stride = kPanelColumns;
     spec.left_stride = stride_;
-    Val sums = b_.i64(0);
+    Val line = is_cached_ ? place : b_.i64(0);
     if (is_blocked()) {
-      const Val line = b_.mul(b_.sub(panel, first_panel_), b_.dim(slots_));
-      sums = b_.mul(b_.add(line, place), b_.i64(kPanelColumns));
+      line = b_.add(b_.mul(b_.sub(panel, first_panel_), b_.dim(slots_)), place);
     }
-    const Index right = at_.right(panel, from_, b_.i64(0));
-    b_.panel_dot(spec, sums_, sums, b_.mul(place, b_.i64(stride_)),
-                 ops::flatten_index(b_, p_.shape(), right), count_,
-                 is_blocked() ? later_ : b_.boolean(false));
-    if (!is_blocked()) return finish(row, rows, panel, sums);
-    b_.if_then(last_, [&] { finish(row, rows, panel, sums); });
+    const Val sums = b_.mul(line, b_.i64(kPanelColumns));
+    const Val left = b_.add(b_.mul(place, b_.i64(stride_)), word);
+    const Index at = at_.right(panel, b_.add(from_, word), b_.i64(0));
+    const Val right = ops::flatten_index(b_, p_.shape(), at);
+    Val add = is_blocked() ? later_ : b_.boolean(false);
+    if (is_cached_) add = b_.binary(kir::Op::kOr, add, b_.cmp(kir::Pred::kNe, word, b_.i64(0)));
+    Val next = nullptr;
+    if (is_cached_) {
+      const Val quarter =
+          b_.binary(kir::Op::kAnd, b_.index_div(place, Dim(kTileRows)), b_.i64(kCallingTiles - 1));
+      const Val share = b_.mul(count, b_.i64(kPanelColumns / kCallingTiles));
+      next = b_.add(b_.add(right, b_.mul(count, b_.i64(kPanelColumns))), b_.mul(quarter, share));
+    }
+    b_.panel_dot(spec, sums_, sums, left, right, count, add, next);
+    if (!is_cached_ && !is_blocked()) return finish(row, rows, panel, sums);
+    b_.if_then(is_last_, [&] { finish(row, rows, panel, sums); });
   }
 
   // Rows of whole words, zeros past the common dimension.
@@ -223,12 +252,15 @@ class PanelGemm {
   Dim depth_, words_, columns_, panels_;
   int64_t each_ = 1;  // elements in a word
   int64_t tile_rows_ = 0, depth_block_ = 0, stride_ = 0;
+  bool is_cached_ = false;  // panels are taken kDepthCached words at a time
+  int64_t cached_words_ = 0;
   Dim depth_blocks_, block_rows_, slots_, block_panels_;
   uint32_t tile_ = 0, sums_ = 0;
 
   // Values of the block being emitted.
   Val first_panel_ = nullptr, last_panel_ = nullptr, first_row_ = nullptr, last_row_ = nullptr;
   Val from_ = nullptr, count_ = nullptr, later_ = nullptr, last_ = nullptr;
+  Val is_last_ = nullptr;  // no words of the panel are left
 };
 
 }  // namespace

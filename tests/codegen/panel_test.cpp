@@ -23,7 +23,8 @@ struct Shape {
   int64_t words;
   bool add;
   int64_t sums_stride = 32;
-  int64_t more = 0;  // words between rows of the left operand besides
+  int64_t more = 0;   // words between rows of the left operand besides
+  bool next = false;  // says which words are wanted next: far outside the buffer
 };
 
 // One grid index; everything starts some words into its buffer.
@@ -42,7 +43,7 @@ Kernel panel_kernel(const Shape& shape) {
   panel.left_stride = shape.words + shape.more;
   b.loop(b.begin(), b.end(), {.parallel = true}, [&](Val) {
     b.panel_dot(panel, sums, b.i64(3), b.i64(5), b.i64(7), b.dim(Dim("words")),
-                b.boolean(shape.add));
+                b.boolean(shape.add), shape.next ? b.i64(int64_t{1} << 40) : nullptr);
   });
   return kernel;
 }
@@ -100,6 +101,7 @@ TEST(Panel, EveryKindAndNumberOfRows) {
     }
     shapes.push_back({kind, 6, 0, true, 40, 0});
     shapes.push_back({kind, 20, 160, false, 40, 0});
+    shapes.push_back({kind, 32, 64, true, 32, 16, true});
   }
   std::vector<Kernel> kernels;
   for (const Shape& shape : shapes) kernels.push_back(panel_kernel(shape));

@@ -149,6 +149,8 @@ const Case kCases[] = {
     {{1, 40}, {40, 70}, {}, DType::kBF16, DType::kBF16, false, true},
     {{2, 37, 33}, {33, 32}, {}, DType::kBF16, DType::kBF16, false, true},
     {{2, 33, 65}, {2, 65, 40}, {}, DType::kI8, DType::kI8, false, true},
+    {{70, 1101}, {1101, 35}, {}, DType::kBF16, DType::kBF16, false, true},
+    {{34, 1030}, {1030, 64}, {}, DType::kI8, DType::kI8, false, true},
     {{40, 9000}, {9000, 35}, {}, DType::kU8, DType::kI8, false, true},
     {{"m", "k"},
      {"k", "n"},
@@ -158,6 +160,7 @@ const Case kCases[] = {
      false,
      true},
     {{"m", 32}, {32, 64}, {{"m", 0}}, DType::kBF16, DType::kBF16, false, true},
+    {{"m", "k"}, {"k", 64}, {{"m", 3}, {"k", 0}}, DType::kI8, DType::kI8, false, true},
     {{3, "k"}, {"k", 64}, {{"k", 0}}, DType::kI8, DType::kI8, false, true},
 };
 
