@@ -83,14 +83,16 @@ class LoadedProgram : public program::Program {
   // Raises what Signature::check raises; the same checks as the function's own call.
   template <class... Args>
   CallResult operator()(const Args&... args) const {
-    Visitor visitor{{}, signature().tensors};
+    thread_local program::Leaves leaves;
+    leaves.clear();
+    Visitor visitor{leaves, signature().tensors};
     program::walk_arguments(visitor, args...);
-    return {*this, call(visitor.leaves)};
+    return {*this, call(leaves)};
   }
 
  private:
   struct Visitor {
-    program::Leaves leaves;
+    program::Leaves& leaves;
     const std::vector<program::TensorGuard>& guards;
     size_t tensors = 0;
 

@@ -39,9 +39,21 @@ class CompiledCallable {
     thread_local CallLeaves call;
     call.clear();
     program::walk_arguments(call, args...);
-    return finish(executable_->call(call));
+    return this->call(call);
   }
-  R call(const CallLeaves& call) const { return finish(executable_->call(call)); }
+  // `call` is left empty, so that it holds nobody's memory until the next call.
+  R call(CallLeaves& call) const {
+    const Emptied emptied{call};
+    if constexpr (std::is_void_v<R>) {
+      executable_->call(call);
+    } else {
+      R result = *result_;
+      executable_->call(call);
+      Assign assign{call.results};
+      program::walk(result, assign);
+      return result;
+    }
+  }
 
   // One array per tensor, in the order of the signature, without structure and statics; results in
   // order.
@@ -71,14 +83,10 @@ class CompiledCallable {
     void tensor(Tensor& leaf) { leaf = Tensor(std::move(arrays[next++])); }
     void fixed(program::StaticView, std::string_view) {}
   };
-  R finish(std::vector<runtime::Array> arrays) const {
-    if constexpr (!std::is_void_v<R>) {
-      R result = *result_;
-      Assign assign{arrays};
-      program::walk(result, assign);
-      return result;
-    }
-  }
+  struct Emptied {
+    CallLeaves& call;
+    ~Emptied() { call.clear(); }
+  };
 
   std::shared_ptr<const Stored<R>> result_;
   std::shared_ptr<Executable> executable_;

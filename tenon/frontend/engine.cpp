@@ -28,8 +28,9 @@ class InterpreterEngine : public Engine {
     interpreted_.bind(std::move(arrays));
   }
 
-  std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
-    return interpreted_.run(arguments);
+  void run(std::span<const runtime::Array> arguments,
+           std::vector<runtime::Array>& results) const override {
+    results = interpreted_.run(arguments);
   }
 
   std::string explain(const std::string& title, double trace_ms) const override {
@@ -60,9 +61,10 @@ class CompiledEngine : public Engine {
     executor_->bind_from([&](size_t i) { return externals(wanted[i].name); }, shared);
   }
 
-  std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const override {
+  void run(std::span<const runtime::Array> arguments,
+           std::vector<runtime::Array>& results) const override {
     try {
-      return executor_->call(arguments);
+      executor_->call(arguments, results);
     } catch (const Error& error) {
       std::vector<Literal> literals;
       for (const runtime::Array& array : arguments) literals.push_back(array.to_literal());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ class Engine {
   void bind(const program::ExternalArrays& externals) {
     bind_from([&](const std::string& name) { return externals.at(name); }, nullptr);
   }
-  // The graph's results in fresh memory; updates are written into the arguments.
-  virtual std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const = 0;
+  // Sets `results` to the graph's, in fresh memory; updates are written into the arguments.
+  virtual void run(std::span<const runtime::Array> arguments,
+                   std::vector<runtime::Array>& results) const = 0;
   // What became of the graph (compiler/explain.h); the first line begins with `title`.
   virtual std::string explain(const std::string& title, double trace_ms) const = 0;
 };

@@ -15,14 +15,6 @@ namespace {
 // Evaluation turns nodes that are still held elsewhere into constants, so it happens one at a time.
 std::mutex evaluating;
 
-runtime::Array fresh_array(const Literal& literal) {
-  runtime::Array array = runtime::Array::empty(literal.dtype(), literal.dims());
-  if (literal.bytes() > 0) std::memcpy(array.mutable_data(), literal.data(), literal.bytes());
-  return array;
-}
-
-runtime::Array copy_of(const runtime::Array& from) { return fresh_array(from.to_literal()); }
-
 using Known = std::unordered_map<const ir::Node*, std::vector<Literal>>;
 
 std::vector<Literal> evaluate_node(const ir::Node& node, const Known& known) {
@@ -111,7 +103,9 @@ std::vector<runtime::Array> evaluate_compiled(const std::vector<ir::NodePtr>& no
     graph.results.push_back(it == inside.end() ? value : it->second);
   }
   const auto engine = make_engine(std::make_shared<const ir::Graph>(graph), std::move(specs));
-  return engine->run(std::move(arguments));
+  std::vector<runtime::Array> results;
+  engine->run(arguments, results);
+  return results;
 }
 
 std::vector<runtime::Array> evaluate_interpreted(const std::vector<ir::NodePtr>& nodes,
@@ -120,7 +114,7 @@ std::vector<runtime::Array> evaluate_interpreted(const std::vector<ir::NodePtr>&
   for (const ir::NodePtr& node : nodes) known[node.get()] = evaluate_node(*node, known);
   std::vector<runtime::Array> results;
   for (const ir::Value& value : wanted) {
-    results.push_back(fresh_array(known.at(value.node.get())[value.index]));
+    results.push_back(runtime::Array::copy_of(known.at(value.node.get())[value.index]));
   }
   return results;
 }
@@ -179,19 +173,16 @@ void evaluate(const std::vector<TensorState*>& states) {
 
 runtime::Array& writable_array(const Tensor& tensor) {
   TensorState& state = *tensor.state();
-  evaluate({&state});
+  if (!state.ready) evaluate({&state});
   std::lock_guard lock(evaluating);
   if (state.captured.exchange(false)) {
-    state.array = copy_of(state.array);
+    state.array = state.array.copy();
     state.value = {};
     return state.array;
   }
   if (state.value) {
     if (state.value.node.use_count() > 1 && state.value.node->op == &ir::kConstant) {
-      const Literal shared = state.array.to_literal();
-      Literal copy(shared.dtype(), shared.dims());
-      if (shared.bytes() > 0) std::memcpy(copy.mutable_data(), shared.data(), shared.bytes());
-      const_cast<ir::Node&>(*state.value.node).attrs = {{"value", std::move(copy)}};
+      const_cast<ir::Node&>(*state.value.node).attrs = {{"value", state.array.copy().to_literal()}};
     }
     state.value = {};
   }
@@ -202,7 +193,7 @@ runtime::Array donate(const Tensor& tensor, const std::string& to) {
   TensorState& state = *tensor.state();
   auto donated = std::make_shared<const Donated>(Donated{to, state.type()});
   const bool own = !state.borrowed && state.array.writable();
-  runtime::Array taken = own ? writable_array(tensor) : copy_of(state.array);
+  runtime::Array taken = own ? writable_array(tensor) : state.array.copy();
   std::lock_guard lock(evaluating);
   state.donated = std::move(donated);
   state.array = {};

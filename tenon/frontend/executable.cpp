@@ -116,8 +116,9 @@ void bind_weights(const std::vector<std::shared_ptr<Executable>>& programs,
 const std::vector<program::Weight>& Executable::weights() const { return impl_->weights; }
 const Staged& Executable::staged() const { return impl_->staged; }
 
-std::vector<runtime::Array> Executable::call(const CallLeaves& call) const {
-  std::vector<runtime::Array> arguments;
+void Executable::call(CallLeaves& call) const {
+  std::vector<runtime::Array>& arguments = call.arguments;
+  arguments.clear();
   const program::Signature& signature = staged().signature;
   signature.check(call.leaves, arguments);
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -125,7 +126,7 @@ std::vector<runtime::Array> Executable::call(const CallLeaves& call) const {
   }
   check_bound();
   donate_arguments(call, arguments);
-  return run(std::move(arguments));
+  run(arguments, call.results);
 }
 
 void Executable::donate_arguments(const CallLeaves& call,
@@ -157,26 +158,23 @@ std::vector<runtime::Array> Executable::execute_raw(
   check_bound();
   std::vector<runtime::Array> own = arguments;
   for (const Donation& donation : impl_->donations) {
-    const runtime::Array& kept = arguments[donation.argument];
-    runtime::Array copy = runtime::Array::empty(kept.dtype(), kept.dims());
-    if (kept.bytes() > 0) std::memcpy(copy.mutable_data(), kept.data(), kept.bytes());
-    own[donation.argument] = std::move(copy);
+    own[donation.argument] = arguments[donation.argument].copy();
   }
-  return run(std::move(own));
+  std::vector<runtime::Array> results;
+  run(own, results);
+  return results;
 }
 
 void Executable::check_bound() const {
   if (!impl_->complete) program::check_weights(name(), impl_->weights, {});
 }
 
-std::vector<runtime::Array> Executable::run(std::vector<runtime::Array> arguments) const {
-  std::vector<runtime::Array> taken;
-  for (const Donation& donation : impl_->donations) taken.push_back(arguments[donation.argument]);
-  std::vector<runtime::Array> results = impl_->engine->run(std::move(arguments));
-  for (size_t i = 0; i < taken.size(); ++i) {  // sorted by result
-    results.insert(results.begin() + impl_->donations[i].result, std::move(taken[i]));
+void Executable::run(std::span<const runtime::Array> arguments,
+                     std::vector<runtime::Array>& results) const {
+  impl_->engine->run(arguments, results);
+  for (const Donation& donation : impl_->donations) {  // sorted by result
+    results.insert(results.begin() + donation.result, arguments[donation.argument]);
   }
-  return results;
 }
 
 std::string Executable::str() const {

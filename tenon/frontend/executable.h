@@ -40,14 +40,19 @@ struct CompileOptions {
 inline const std::vector<std::string> kSavedLevels = {"x86-64-v4-amx", "x86-64-v4-dot", "x86-64-v4",
                                                       "x86-64-v3", "x86-64"};
 
-// The leaves of a call, and the tensors among them; reused between calls.
+// The leaves of a call, the tensors among them, and room for arguments and results; reused between
+// calls.
 struct CallLeaves {
   program::Leaves leaves;
   std::vector<const Tensor*> tensors;
+  std::vector<runtime::Array> arguments;  // of a program while it runs
+  std::vector<runtime::Array> results;    // in order
 
   void clear() {
     leaves.clear();
     tensors.clear();
+    arguments.clear();
+    results.clear();
   }
   void open(program::TokenKind kind, size_t count, std::string_view name) {
     leaves.open(kind, count, name);
@@ -66,8 +71,8 @@ class Executable {
   Executable(Staged staged, const CompileOptions& options);
   ~Executable();
 
-  // The checked call. Results in order; buffers are written.
-  std::vector<runtime::Array> call(const CallLeaves& call) const;
+  // The checked call: sets call.results; buffers are written.
+  void call(CallLeaves& call) const;
   // Bare arrays in the order of the tensors, without structure and statics.
   std::vector<runtime::Array> execute_raw(const std::vector<runtime::Array>& arguments) const;
 
@@ -91,7 +96,7 @@ class Executable {
   void bind_from(const WeightSource& source, runtime::SetupResults* shared);
   void check_bound() const;
   void donate_arguments(const CallLeaves& call, std::vector<runtime::Array>& arguments) const;
-  std::vector<runtime::Array> run(std::vector<runtime::Array> arguments) const;
+  void run(std::span<const runtime::Array> arguments, std::vector<runtime::Array>& results) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

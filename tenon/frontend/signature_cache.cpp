@@ -1,5 +1,6 @@
 #include "tenon/frontend/signature_cache.h"
 
+#include <array>
 #include <mutex>
 #include <string_view>
 
@@ -39,7 +40,14 @@ uint64_t hash_call(const program::Leaves& call) {
   return h;
 }
 
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
+
+SignatureCache::SignatureCache(size_t limit) : id_(next_id()), limit_(limit == 0 ? 1 : limit) {}
 
 SignatureCache::Entry::Entry(const program::Leaves& call, std::type_index type,
                              std::shared_ptr<const void> kept,
@@ -117,24 +125,37 @@ std::string SignatureCache::why_missed(const program::Leaves& call) const {
                      nearest->function);
 }
 
-const SignatureCache::Entry* SignatureCache::find_entry(uint64_t hash, const program::Leaves& call,
-                                                        std::type_index type) const {
+SignatureCache::EntryPtr SignatureCache::find_entry(uint64_t hash, const program::Leaves& call,
+                                                    std::type_index type) const {
   auto [begin, end] = entries_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    if (!it->second->matches(call, type)) continue;
-    it->second->used.store(clock_.fetch_add(1, std::memory_order_relaxed),
-                           std::memory_order_relaxed);
-    return it->second.get();
+    if (it->second->matches(call, type)) return it->second;
   }
   return nullptr;
 }
 
+SignatureCache::EntryPtr SignatureCache::used_now(EntryPtr entry) const {
+  entry->used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  return entry;
+}
+
+SignatureCache::Recent& SignatureCache::recent() const {
+  thread_local std::array<Recent, 8> all;  // of as many functions that a thread calls in turn
+  return all[id_ % all.size()];
+}
+
 std::shared_ptr<const void> SignatureCache::find(const program::Leaves& call,
                                                  std::type_index type) const {
-  const uint64_t hash = hash_call(call);
-  std::shared_lock lock(mutex_);
-  const Entry* entry = find_entry(hash, call, type);
-  return entry == nullptr ? nullptr : entry->program;
+  Recent& last = recent();
+  EntryPtr entry = last.cache == id_ ? last.entry.lock() : nullptr;
+  if (entry == nullptr || !entry->matches(call, type)) {
+    const uint64_t hash = hash_call(call);
+    std::shared_lock lock(mutex_);
+    entry = find_entry(hash, call, type);
+    if (entry == nullptr) return nullptr;
+    last = {id_, entry};
+  }
+  return used_now(std::move(entry))->program;
 }
 
 std::shared_ptr<const void> SignatureCache::insert(
@@ -142,11 +163,10 @@ std::shared_ptr<const void> SignatureCache::insert(
     std::shared_ptr<const program::Signature> signature) {
   const uint64_t hash = hash_call(call);
   std::unique_lock lock(mutex_);
-  if (const Entry* entry = find_entry(hash, call, type)) return entry->program;
+  if (EntryPtr entry = find_entry(hash, call, type)) return used_now(std::move(entry))->program;
   if (entries_.size() >= limit_) evict();
-  auto entry = std::make_unique<Entry>(call, type, program, std::move(signature));
-  entry->used = clock_.fetch_add(1, std::memory_order_relaxed);
-  entries_.emplace(hash, std::move(entry));
+  auto entry = std::make_shared<const Entry>(call, type, program, std::move(signature));
+  entries_.emplace(hash, used_now(std::move(entry)));
   return program;
 }
 

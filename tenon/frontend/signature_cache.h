@@ -17,9 +17,10 @@ namespace tenon {
 
 class SignatureCache {
  public:
-  explicit SignatureCache(size_t limit) : limit_(limit == 0 ? 1 : limit) {}
+  explicit SignatureCache(size_t limit);
 
-  // The program for calls like this one with results of `type`, or null.
+  // The program for calls like this one with results of `type`, or null. A call like the thread's
+  // last one takes no lock and hashes nothing: it is compared with that one's signature.
   std::shared_ptr<const void> find(const program::Leaves& call, std::type_index type) const;
   // Keeps `program` unless an equal call's has been kept meanwhile; returns the one that is kept.
   std::shared_ptr<const void> insert(const program::Leaves& call, std::type_index type,
@@ -40,7 +41,7 @@ class SignatureCache {
     size_t agreement(const program::Leaves& call) const;
     struct Type {
       DType dtype;
-      std::vector<int64_t> dims;
+      Dims dims;
     };
     program::Structure structure;
     std::vector<program::StaticValue> statics;
@@ -50,13 +51,22 @@ class SignatureCache {
     std::shared_ptr<const program::Signature> signature;
     mutable std::atomic<uint64_t> used{0};
   };
-  const Entry* find_entry(uint64_t hash, const program::Leaves& call, std::type_index type) const;
+  using EntryPtr = std::shared_ptr<const Entry>;
+  // What a thread found last in a cache.
+  struct Recent {
+    uint64_t cache = 0;
+    std::weak_ptr<const Entry> entry;
+  };
+  Recent& recent() const;
+  EntryPtr find_entry(uint64_t hash, const program::Leaves& call, std::type_index type) const;
+  EntryPtr used_now(EntryPtr entry) const;
   void evict();
 
+  const uint64_t id_;  // never another cache's
   size_t limit_;
   mutable std::atomic<uint64_t> clock_{0};
   mutable std::shared_mutex mutex_;
-  std::unordered_multimap<uint64_t, std::unique_ptr<Entry>> entries_;
+  std::unordered_multimap<uint64_t, EntryPtr> entries_;
 };
 
 }  // namespace tenon

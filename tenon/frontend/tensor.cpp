@@ -3,6 +3,7 @@
 #include <ostream>
 #include <utility>
 
+#include "tenon/base/recycled.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/index.h"
 #include "tenon/frontend/layer.h"
@@ -49,7 +50,8 @@ Tensor::Tensor(const TensorLayout& layout) : state_(std::make_shared<TensorState
   state_->layout = std::make_shared<const TensorLayout>(layout);
 }
 
-Tensor::Tensor(runtime::Array array) : state_(std::make_shared<TensorState>()) {
+Tensor::Tensor(runtime::Array array)
+    : state_(std::allocate_shared<TensorState>(Recycled<TensorState>())) {
   state_->array = std::move(array);
   state_->ready = true;
 }

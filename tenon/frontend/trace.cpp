@@ -132,10 +132,7 @@ ir::Value Trace::embed(const Tensor& tensor) {
   }
   auto [it, inserted] = copies_.try_emplace(state.get(), tensor, ir::Value());
   if (inserted) {
-    const Literal shared = state->array.to_literal();
-    Literal copy(shared.dtype(), shared.dims());
-    if (shared.bytes() > 0) std::memcpy(copy.mutable_data(), shared.data(), shared.bytes());
-    it->second.second = ir::make_constant(std::move(copy));
+    it->second.second = ir::make_constant(state->array.copy().to_literal());
   }
   return it->second.second;
 }

@@ -8,17 +8,6 @@ namespace tenon::program {
 
 using runtime::Array;
 
-namespace {
-
-// A result may be the memory of an argument or a constant.
-Array copy_of(const Literal& literal) {
-  Array array = Array::empty(literal.dtype(), literal.dims());
-  if (literal.bytes() > 0) std::memcpy(array.mutable_data(), literal.data(), literal.bytes());
-  return array;
-}
-
-}  // namespace
-
 Interpreted::Interpreted(std::string function, ir::GraphPtr graph,
                          std::vector<runtime::ArgumentSpec> arguments)
     : function_(std::move(function)),
@@ -35,10 +24,10 @@ std::vector<Array> Interpreted::run(std::span<const Array> arguments) const {
   const std::vector<Literal> outputs =
       interp::run(*graph_, literals,
                   [this](const std::string& name) { return externals_.at(name).to_literal(); });
-  // The new value of one argument may be the memory of another: all are copied before the first
-  // write.
+  // A result may be the memory of an argument or a constant, and so may the new value of another
+  // argument: all are copied before the first write.
   std::vector<Array> fresh;
-  for (const Literal& output : outputs) fresh.push_back(copy_of(output));
+  for (const Literal& output : outputs) fresh.push_back(Array::copy_of(output));
   for (size_t i = 0; i < graph_->updates.size(); ++i) {
     const Array& value = fresh[graph_->results.size() + i];
     Array target = arguments[graph_->updates[i].param];

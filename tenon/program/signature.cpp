@@ -134,7 +134,7 @@ class Check {
   const Leaves& call_;
 };
 
-bool transposed(const Shape& shape, const std::vector<int64_t>& dims) {
+bool transposed(const Shape& shape, const Dims& dims) {
   return shape.size() == 2 && dims.size() == 2 && shape[0].is_static() && shape[1].is_static() &&
          shape[0].value() == dims[1] && shape[1].value() == dims[0];
 }
@@ -156,7 +156,7 @@ bool transposed(const Shape& shape, const std::vector<int64_t>& dims) {
     throw ValueError(begin + "the program writes it, and its memory is read-only",
                      {.label = "argument_writable", .location = at, .hint = "pass a copy"});
   }
-  const std::vector<int64_t>& dims = array.dims();
+  const Dims& dims = array.dims();
   if (dims.size() != guard.shape.size()) {
     throw ShapeError(
         expected + fmt::format(": {} dimensions, got {}", guard.shape.size(), dims.size()),
@@ -174,7 +174,7 @@ bool transposed(const Shape& shape, const std::vector<int64_t>& dims) {
 }
 
 bool fits(const TensorGuard& guard, const runtime::Array& array) {
-  const std::vector<int64_t>& dims = array.dims();
+  const Dims& dims = array.dims();
   if (array.dtype() != guard.dtype || dims.size() != guard.shape.size() || !array.valid() ||
       (guard.writable && !array.writable())) {
     return false;

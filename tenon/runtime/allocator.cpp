@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tenon/base/error.h"
+#include "tenon/base/recycled.h"
 #include "tenon/runtime/thread_pool.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -20,7 +21,8 @@
 namespace tenon::runtime {
 namespace {
 
-constexpr size_t kSmall = size_t{4} << 10;
+constexpr size_t kSmall = kRecycledBytes;
+constexpr size_t kPage = size_t{4} << 10;
 constexpr size_t kHuge = size_t{2} << 20;
 constexpr size_t kPopulate = size_t{4} << 20;
 constexpr size_t kMaxBlocks = 512;
@@ -31,7 +33,7 @@ struct Block {
 };
 
 size_t rounded(size_t bytes) {
-  size_t unit = bytes >= kHuge ? kHuge : bytes >= (size_t{64} << 10) ? kSmall : 512;
+  size_t unit = bytes >= kHuge ? kHuge : bytes >= (size_t{64} << 10) ? kPage : 512;
   return (bytes + unit - 1) / unit * unit;
 }
 
@@ -173,18 +175,15 @@ Kept& kept() {
 }  // namespace
 
 std::shared_ptr<void> allocate(size_t bytes) {
-  if (bytes <= kSmall - kAlignment) {
-    // One allocation for memory and owner's count.
-    auto memory = std::make_shared_for_overwrite<std::byte[]>(bytes + kAlignment);
-    auto address = reinterpret_cast<uintptr_t>(memory.get());
-    void* data = memory.get() + (kAlignment - address % kAlignment) % kAlignment;
-    return {std::move(memory), data};
+  if (bytes <= kSmall) {
+    void* data = take_recycled(bytes);
+    return {data, [bytes](void* block) { give_recycled(block, bytes); }, Recycled<std::byte>()};
   }
   if (bytes > (size_t{1} << 62)) out_of_memory(bytes);
   size_t size = rounded(bytes);
   Block block = kept().take(size);
   if (block.data == nullptr) block = fresh(size);
-  return {block.data, [block](void*) { kept().give(block); }};
+  return {block.data, [block](void*) { kept().give(block); }, Recycled<std::byte>()};
 }
 
 AllocatorStats allocator_stats() { return kept().stats(); }

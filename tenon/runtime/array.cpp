@@ -5,7 +5,7 @@
 
 namespace tenon::runtime {
 
-Array Array::empty(DType dtype, std::vector<int64_t> dims) {
+Array Array::empty(DType dtype, Dims dims) {
   Array array;
   array.count_ = element_count(dims);
   array.dtype_ = dtype;
@@ -23,8 +23,8 @@ Array Array::from_literal(const Literal& literal) {
   return borrow(literal.dtype(), literal.dims(), data, std::move(owner), false);
 }
 
-Array Array::borrow(DType dtype, std::vector<int64_t> dims, void* data,
-                    std::shared_ptr<const void> owner, bool writable) {
+Array Array::borrow(DType dtype, Dims dims, void* data, std::shared_ptr<const void> owner,
+                    bool writable) {
   Array array;
   array.count_ = element_count(dims);
   // Memory of no bytes may come as null; an array without memory is something else.
@@ -45,6 +45,18 @@ Array Array::borrow(DType dtype, std::vector<int64_t> dims, void* data,
   return array;
 }
 
+Array Array::copy_of(const Literal& literal) {
+  Array array = empty(literal.dtype(), literal.dims());
+  if (array.bytes() > 0) std::memcpy(array.data_, literal.data(), array.bytes());
+  return array;
+}
+
+Array Array::copy() const {
+  Array array = empty(dtype_, dims_);
+  if (bytes() > 0) std::memcpy(array.data_, data_, bytes());
+  return array;
+}
+
 void* Array::mutable_data() {
   if (!writable_) {
     throw ValueError(fmt::format("array: the memory of {} is read-only", describe()),
@@ -58,7 +70,7 @@ Literal Array::to_literal() const {
   return Literal::borrow(dtype_, dims_, data_, owner_);
 }
 
-Array Array::reshaped(std::vector<int64_t> dims) const {
+Array Array::reshaped(Dims dims) const {
   int64_t count = element_count(dims);
   if (count != count_) {
     throw ValueError(fmt::format("reshape: {} has {} elements, {} has {}", describe(), count_,

@@ -39,12 +39,6 @@ std::shared_ptr<const abi::Module> checked(std::shared_ptr<const abi::Module> mo
   return module;
 }
 
-Array copy(const Array& from) {
-  Array to = Array::empty(from.dtype(), from.dims());
-  if (from.bytes() != 0) std::memcpy(to.mutable_data(), from.data(), from.bytes());
-  return to;
-}
-
 }  // namespace
 
 struct Executor::Impl {
@@ -144,21 +138,21 @@ struct Executor::Impl {
     for (uint32_t w : writable) {
       for (uint32_t i = 0; i < arguments.size(); ++i) {
         if (i != w && overlap(arguments[i], arguments[w]))
-          context.arguments[i] = copy(arguments[i]);
+          context.arguments[i] = arguments[i].copy();
       }
     }
     context.arguments.insert(context.arguments.end(), appended.begin(), appended.end());
   }
 
   // Memory for the results that have their own.
-  static std::vector<Array> fresh(const abi::Program& program, const ProgramPlan& sizes) {
-    std::vector<Array> results(program.results);
+  static void fresh(const abi::Program& program, const ProgramPlan& sizes,
+                    std::vector<Array>& results) {
+    results.resize(program.results);
     for (uint32_t i = 0; i < program.results; ++i) {
       const abi::Slot& slot = program.slots[program.arguments + i];
       if (slot.kind != abi::Slot::Kind::kResult) continue;
       results[i] = Array::empty(slot.dtype, sizes.slots[program.arguments + i].dims);
     }
-    return results;
   }
 
   // The same in one block: what lives together and is read at every call gets huge pages, however
@@ -187,7 +181,7 @@ struct Executor::Impl {
   }
 
   // Runs the entry on `context.arguments`.
-  std::vector<Array> run_entry(const Plan& plan, Context& context) {
+  void run_entry(const Plan& plan, Context& context, std::vector<Array>& results) {
     const abi::Program& program = entry();
     const ProgramPlan& sizes = plan.programs[module->entry];
     void** interface = prepare(program, sizes, context);
@@ -197,15 +191,15 @@ struct Executor::Impl {
       // Only steps that update a writable argument write here.
       interface[i] = const_cast<void*>(argument.data());
     }
-    std::vector<Array> results = fresh(program, sizes);
+    fresh(program, sizes, results);
     void** stack = launch(module->entry, plan, context, results, nullptr);
     for (uint32_t i = 0; i < program.results; ++i) {
       if (results[i].valid()) continue;
       abi::SlotId id = program.arguments + i;
-      results[i] = copy(
-          Array::borrow(program.slots[id].dtype, sizes.slots[id].dims, stack[id], nullptr, false));
+      results[i] =
+          Array::borrow(program.slots[id].dtype, sizes.slots[id].dims, stack[id], nullptr, false)
+              .copy();
     }
-    return results;
   }
 
   // Runs setup. A result that is the memory of an external or constant is that array.
@@ -337,19 +331,25 @@ void Executor::bind_from(const std::function<Array(size_t)>& external, SetupResu
   impl_->bound = true;
 }
 
-std::vector<Array> Executor::call(std::span<const Array> arguments) const {
+void Executor::call(std::span<const Array> arguments, std::vector<Array>& results) const {
   if (!impl_->bound) {
     throw ValueError(fmt::format("{}: its externals are not bound", impl_->entry().name),
                      {.label = "external_missing"});
   }
   check_internal(arguments.size() == impl_->specs.size(), "a call has another number of arguments");
+  results.clear();
   std::unique_ptr<Context> context = impl_->contexts.take();
   impl_->bind_symbols(arguments, *context);
   const Plan& plan = impl_->plan_for(*context);
   impl_->take_arguments(arguments, *context);
-  std::vector<Array> results = impl_->run_entry(plan, *context);
+  impl_->run_entry(plan, *context, results);
   context->arguments.clear();
   impl_->contexts.give(std::move(context));
+}
+
+std::vector<Array> Executor::call(std::span<const Array> arguments) const {
+  std::vector<Array> results;
+  call(arguments, results);
   return results;
 }
 

@@ -32,7 +32,7 @@ struct ArgumentSpec {
 
 // A module ready to run: code mapped, dims compiled, memory plans cached per set of sizes. Many
 // threads may call one Executor; each call has an arena of its own from a small free list, and a
-// call of sizes seen before takes no lock.
+// call of sizes seen before waits for no other.
 class Executor {
  public:
   // Picks the best image that this CPU runs (TENON_ISA forces a level: baseline, avx2, avx512).
@@ -62,10 +62,12 @@ class Executor {
   // `arguments` already agree in dtype, rank and static dims with the specs; here names are bound
   // and compared ("argument y: dim n is 4, but argument x has n = 3" [argument_dim]), ranges and
   // divisors checked, overlap of writable arguments with others resolved: a read-only one is copied
-  // first, two writable ones raise ValueError [argument_overlap]. Returns the results in fresh
-  // memory; updates are written into the writable arguments. A failed check of a kernel raises
-  // IndexError or ValueError naming the operation; writable arguments may then hold a part of the
-  // updates.
+  // first, two writable ones raise ValueError [argument_overlap]. Sets `results`, each in fresh
+  // memory of the allocator; with room in that list, sizes seen before and results up to 4 KB a
+  // call allocates nothing and takes no lock. Updates are written into the writable arguments. A
+  // failed check of a kernel raises IndexError or ValueError naming the operation; writable
+  // arguments may then hold a part of the updates.
+  void call(std::span<const Array> arguments, std::vector<Array>& results) const;
   std::vector<Array> call(std::span<const Array> arguments) const;
 
   // For explain(): the memory plan of the newest sizes; a program without names is planned now.

@@ -18,12 +18,6 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-runtime::Array copy_of(const Literal& literal) {
-  runtime::Array array = runtime::Array::empty(literal.dtype(), literal.dims());
-  if (literal.bytes() > 0) std::memcpy(array.mutable_data(), literal.data(), literal.bytes());
-  return array;
-}
-
 std::vector<Literal> run_compiled(const fuzz::RandomGraph& random) {
   const ir::Graph& graph = *random.graph;
   std::vector<runtime::ArgumentSpec> specs;
@@ -31,16 +25,17 @@ std::vector<Literal> run_compiled(const fuzz::RandomGraph& random) {
   for (size_t i = 0; i < graph.params.size(); ++i) {
     specs.push_back({graph.param_names[i], graph.params[i].dtype(), graph.params[i].shape(),
                      graph.writable[i]});
-    arguments.push_back(copy_of(random.arguments[i]));
+    arguments.push_back(runtime::Array::copy_of(random.arguments[i]));
   }
   const std::unique_ptr<Engine> engine = make_engine(random.graph, std::move(specs));
   program::ExternalArrays externals;
-  for (const auto& [name, literal] : random.externals) externals[name] = copy_of(literal);
+  for (const auto& [name, literal] : random.externals)
+    externals[name] = runtime::Array::copy_of(literal);
   engine->bind(externals);
   std::vector<Literal> outputs;
-  for (const runtime::Array& array : engine->run(arguments)) {
-    outputs.push_back(array.to_literal());
-  }
+  std::vector<runtime::Array> results;
+  engine->run(arguments, results);
+  for (const runtime::Array& array : results) outputs.push_back(array.to_literal());
   for (const ir::Update& update : graph.updates) {
     outputs.push_back(arguments[update.param].to_literal());
   }

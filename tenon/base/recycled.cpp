@@ -1,0 +1,87 @@
+#include "tenon/base/recycled.h"
+
+#include <array>
+#include <new>
+
+namespace tenon {
+namespace {
+
+constexpr size_t kUnit = 64;
+constexpr size_t kKeptBytes = size_t{64} << 10;
+constexpr std::align_val_t kAlign{kUnit};
+
+// Recycled blocks hide uses after their end from the sanitizer.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kRecycle = false;
+#else
+constexpr bool kRecycle = true;
+#endif
+
+struct Free {
+  Free* next;
+};
+
+struct List {
+  Free* first = nullptr;
+  size_t count = 0;
+};
+
+size_t units(size_t bytes) { return bytes == 0 ? 1 : (bytes + kUnit - 1) / kUnit; }
+
+// Outlives the lists: objects of the thread that go after them must not reach for them.
+thread_local bool lists_gone = false;
+
+// The blocks that a thread keeps, by size in units.
+class Lists {
+ public:
+  Lists() = default;
+  Lists(const Lists&) = delete;
+  Lists& operator=(const Lists&) = delete;
+  ~Lists() {
+    lists_gone = true;
+    for (List& list : lists_) {
+      while (list.first != nullptr) ::operator delete(pop(list), kAlign);
+    }
+  }
+
+  void* take(size_t size) {
+    List& list = lists_[size];
+    return list.first == nullptr ? nullptr : pop(list);
+  }
+  bool give(void* block, size_t size) {
+    List& list = lists_[size];
+    if ((list.count + 1) * size * kUnit > kKeptBytes) return false;
+    list.first = ::new (block) Free{list.first};
+    ++list.count;
+    return true;
+  }
+
+ private:
+  static void* pop(List& list) {
+    Free* block = list.first;
+    list.first = block->next;
+    --list.count;
+    return block;
+  }
+
+  std::array<List, kRecycledBytes / kUnit + 1> lists_{};
+};
+
+thread_local Lists lists;
+
+}  // namespace
+
+void* take_recycled(size_t bytes) {
+  const size_t size = units(bytes);
+  if (kRecycle && bytes <= kRecycledBytes && !lists_gone) {
+    if (void* block = lists.take(size)) return block;
+  }
+  return ::operator new(size* kUnit, kAlign);
+}
+
+void give_recycled(void* block, size_t bytes) noexcept {
+  if (kRecycle && bytes <= kRecycledBytes && !lists_gone && lists.give(block, units(bytes))) return;
+  ::operator delete(block, kAlign);
+}
+
+}  // namespace tenon
