@@ -378,7 +378,7 @@ const ir::OpDef kMatmulPack = {
     .traits = ir::kMovement,
     .min_operands = 1,
     .max_operands = 1,
-    .attrs = {{"words", false}},
+    .attrs = {{"words", false}, {"in_place", false}},
     .infer = matmul_pack_infer,
     .eval = matmul_pack_eval,
     .lower = matmul_pack_lower,
@@ -398,8 +398,10 @@ const ir::OpDef kMatmulPacked = {
     .samples = matmul_packed_samples,
 };
 
-ir::Value matmul_pack(const ir::Value& b, bool words, ir::LocationPtr location) {
-  return ir::make(kMatmulPack, {b}, {{"words", words}}, std::move(location));
+ir::Value matmul_pack(const ir::Value& b, bool words, ir::LocationPtr location, bool in_place) {
+  ir::Attrs attrs{{"words", words}};
+  if (in_place) attrs.set("in_place", true);
+  return ir::make(kMatmulPack, {b}, std::move(attrs), std::move(location));
 }
 
 ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n, DType right,

@@ -16,13 +16,16 @@ inline constexpr int64_t kPanelColumns = 32;
 // the adjacent elements b[c * i … c * i + c - 1, 32p + j], c = 4 / size, the first in its lowest
 // bits, and w is the number of words for k elements, rounded up to a multiple of 16: what
 // kir::Op::kPanelDot takes. Elements past row k or column n are 0.
+// With `in_place`, the same value is never laid out in memory: the product reads b where it stands,
+// which is what pays for operands that are read once or twice.
 extern const ir::OpDef kMatmulPack;
 // matmul_packed(a[…, m, k], packed, n): what matmul(a, b) gives for packed = matmul_pack(b) and n
 // columns. A packed operand without batch dimensions serves every row of `a`, which may then have
 // any rank of at least one. `right` is the dtype of the elements of packed words.
 extern const ir::OpDef kMatmulPacked;
 
-ir::Value matmul_pack(const ir::Value& b, bool words = false, ir::LocationPtr location = nullptr);
+ir::Value matmul_pack(const ir::Value& b, bool words = false, ir::LocationPtr location = nullptr,
+                      bool in_place = false);
 ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n,
                         DType right = DType::kBF16, ir::LocationPtr location = nullptr);
 

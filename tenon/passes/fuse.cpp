@@ -170,7 +170,10 @@ class Fuser {
   void ask_operands(const ir::NodePtr& node, int group, Kind kind) {
     for (size_t i = 0; i < node->operands.size(); ++i) {
       const ir::Value& operand = node->operands[i];
-      if (kind == Kind::kAttention) {
+      const bool in_place = node->op == &ops::kMatmulPacked && i == 1 &&
+                            operand.node->op == &ops::kMatmulPack &&
+                            operand.node->attrs.b("in_place");
+      if (kind == Kind::kAttention || in_place) {
         uses_.ask(operand, repeated_use(group, operand));
         continue;
       }

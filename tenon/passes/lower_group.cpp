@@ -32,8 +32,13 @@ void lower_product(KernelFrame& frame, bool few_registers) {
       },
       std::nullopt,
       frame.context().buffer_of(product.operands[product.op == &ops::kQmatmulInt8 ? 3 : 1]),
+      std::nullopt,
       !few_registers,
   };
+  const ir::Node& right = *product.operands[1].node;
+  if (right.op == &ops::kMatmulPack) {
+    emission.right_buffer = frame.context().buffer_of(right.operands[0]);
+  }
   for (size_t i = 0; i < body.roots.size() && !emission.partial_buffer; ++i) {
     if (body.roots[i].dtype() == wanted) emission.partial_buffer = frame.root_buffer(i);
   }

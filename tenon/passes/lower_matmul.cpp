@@ -17,10 +17,11 @@ using kir::Val;
 using ops::Index;
 using ops::kPanelColumns;
 
-// Blocks of the common dimension: a tile of the left operand (14 rows) fits the first cache. Panels
-// are called in ahead, so passes over partial sums cost more than what the panels displace.
-constexpr int64_t kDepthBlock = 704;
-constexpr int64_t kDepthUnblocked = 1024;  // not worth a second block
+// Blocks of the common dimension: panels are called in ahead and tiles stand in the second cache,
+// so passes over partial sums cost more than what a long block displaces.
+constexpr int64_t kDepthBlock = 2048;
+constexpr int64_t kDepthUnblocked = 3072;  // not worth a second block
+constexpr int64_t kDepthUnknown = 1024;    // of a symbolic common dimension
 constexpr int64_t kDepthFewRows = 16384;   // one tile: panels are read once anyway
 constexpr int64_t kDepthPadding = 16;      // keeps rows of a tile in different cache sets
 // Rows of a panel called into the first cache before their turn: the second cache answers within
@@ -28,17 +29,22 @@ constexpr int64_t kDepthPadding = 16;      // keeps rows of a tile in different 
 constexpr int64_t kAhead = 16;
 constexpr int64_t kAheadFewRows = 64;
 constexpr int64_t kTilesPerBlock = 28;
+constexpr int64_t kNarrowColumns = 16;  // no more columns than these: half a panel is enough
+constexpr int64_t kCacheShare = 3;      // tiles of a block fill this part of the second cache
 constexpr int64_t kTasksPerThread = 4;
+// Of products of at most kFewestRows: a task copies little, and short ones end together.
+constexpr int64_t kTasksFewestRows = 16;
+constexpr int64_t kFewestRows = 4;
 
-// Rows per tile for a known number of rows: the largest that wastes least, counting a short tile as
-// five rows (below that, loads bound it).
+// Rows per tile for a known number of rows: the largest that costs least, counting the loads of a
+// panel as one row of every tile and a short tile as five rows (below that, loads bound it).
 int64_t choose_rows(int64_t rows, int64_t most) {
   if (rows <= most) return std::max<int64_t>(rows, 1);
   int64_t best = most;
   int64_t best_cost = -1;
   for (int64_t r = most; r > most / 2; --r) {
     int64_t rest = rows % r;
-    int64_t cost = rows / r * r + (rest == 0 ? 0 : std::max<int64_t>(rest, 5));
+    int64_t cost = rows / r * (r + 1) + (rest == 0 ? 0 : std::max<int64_t>(rest, 5) + 1);
     if (best_cost < 0 || cost < best_cost) {
       best = r;
       best_cost = cost;
@@ -47,10 +53,11 @@ int64_t choose_rows(int64_t rows, int64_t most) {
   return best;
 }
 
-// Panels worked on together, so that few rows still keep the arithmetic units busy.
-int64_t panels_at_once(int64_t rows, bool wide) {
+// Panels worked on together, so that few rows still keep the arithmetic units busy, and memory that
+// is read in place as many adjacent columns as can be.
+int64_t panels_at_once(int64_t rows, bool wide, bool in_place) {
   int64_t vectors = wide ? 28 : 12;  // accumulators that fit, two a panel and row
-  return std::clamp<int64_t>(vectors / (2 * rows), 1, 4);
+  return std::clamp<int64_t>(vectors / (2 * rows), 1, in_place ? 12 : 4);
 }
 
 class Gemm {
@@ -67,18 +74,18 @@ class Gemm {
 
   void emit() {
     kir::Kernel& kernel = b_.kernel();
-    scratch_ = b_.add_scratch("tile", acc_dtype(), Dim(most_rows_ * stride_));
+    scratch_ = b_.add_scratch("tiles", acc_dtype(), block_rows_ * Dim(stride_));
     if (depth_blocks_ != Dim(1) && !e_.partial_buffer) {
-      partial_ = b_.add_scratch("partial", acc_dtype(),
-                                Dim(block_rows_) * block_panels_ * Dim(kPanelColumns));
+      partial_ =
+          b_.add_scratch("partial", acc_dtype(), block_rows_ * block_panels_ * Dim(kPanelColumns));
     }
     Dim column_blocks = ceil_div(panels_, block_panels_);
-    Dim row_blocks = ceil_div(rows_, Dim(block_rows_));
+    Dim row_blocks = ceil_div(rows_, block_rows_);
     kernel.grid = product(at_.batch()) * row_blocks * column_blocks;
     Dim columns = block_panels_ * Dim(kPanelColumns);
     auto bytes = static_cast<int64_t>(size_of(p_.dtype()));
     kernel.bytes_per_index = columns * depth_ * Dim(bytes);
-    kernel.ops_per_index = columns * depth_ * dim_min(rows_, Dim(block_rows_)) * Dim(2);
+    kernel.ops_per_index = columns * depth_ * dim_min(rows_, block_rows_) * Dim(2);
     b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
       Val column_block = b_.index_rem(g, column_blocks);
       Val rest = b_.index_div(g, column_blocks);
@@ -87,8 +94,8 @@ class Gemm {
       first_panel_ = b_.mul(column_block, b_.dim(block_panels_));
       last_panel_ =
           b_.binary(kir::Op::kSMin, b_.add(first_panel_, b_.dim(block_panels_)), b_.dim(panels_));
-      first_row_ = b_.mul(row_block, b_.i64(block_rows_));
-      last_row_ = b_.binary(kir::Op::kSMin, b_.add(first_row_, b_.i64(block_rows_)), b_.dim(rows_));
+      first_row_ = b_.mul(row_block, b_.dim(block_rows_));
+      last_row_ = b_.binary(kir::Op::kSMin, b_.add(first_row_, b_.dim(block_rows_)), b_.dim(rows_));
       if (depth_blocks_ == Dim(1)) {
         emit_depth_block(b_.i64(0));
       } else {
@@ -108,6 +115,7 @@ class Gemm {
     depth_ = a_.shape().back();
     columns_ = shape.back();
     panels_ = p_.shape()[batch_rank];
+    is_narrow_ = columns_.is_static() && columns_.value() <= kNarrowColumns;
 
     most_rows_ = e_.wide ? 14 : 6;
     std::optional<int64_t> rows = rows_.static_value();
@@ -117,41 +125,41 @@ class Gemm {
                        : choose_rows(*rows, most_rows_);
     }
     bool few = rows && *rows <= most_rows_;
+    together_ = few ? panels_at_once(most_rows_, e_.wide, !e_.packed_buffer) : 1;
     ahead_ = few ? kAheadFewRows : kAhead;
-    block_rows_ = kTilesPerBlock * most_rows_;
-    if (rows && *rows > block_rows_) {
-      int64_t blocks = (*rows + block_rows_ - 1) / block_rows_;
-      int64_t tiles = ((*rows + blocks - 1) / blocks + most_rows_ - 1) / most_rows_;
-      block_rows_ = tiles * most_rows_;
-    } else if (rows) {
-      block_rows_ = std::max<int64_t>((*rows + most_rows_ - 1) / most_rows_, 1) * most_rows_;
-    }
-
-    depth_block_ = kDepthBlock;
+    depth_block_ = kDepthUnknown;
     if (std::optional<int64_t> depth = depth_.static_value()) {
       int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
-      if (*depth <= whole) {
-        depth_block_ = std::max<int64_t>(*depth, 1);
-      } else {
-        int64_t limit = few ? kDepthFewRows : kDepthBlock;
-        int64_t blocks = (*depth + limit - 1) / limit;
-        depth_block_ = ((*depth + blocks - 1) / blocks + 15) / 16 * 16;
-      }
+      int64_t limit = *depth <= whole ? whole : few ? kDepthFewRows : kDepthBlock;
+      int64_t blocks = std::max<int64_t>(ceil_div(*depth, limit), 1);
+      depth_block_ = ceil_div(*depth, blocks);
+      if (blocks > 1) depth_block_ = ceil_div(depth_block_, int64_t{16}) * 16;
+      depth_block_ = std::max<int64_t>(depth_block_, 1);
     }
     depth_blocks_ = dim_max(ceil_div(depth_, Dim(depth_block_)), Dim(1));
-    stride_ = (depth_block_ + 15) / 16 * 16 + kDepthPadding;
+    stride_ = ceil_div(depth_block_, int64_t{16}) * 16 + kDepthPadding;
+    measure_blocks();
+  }
 
-    // A block of panels fills half of the second cache; there are enough blocks for every thread.
-    Dim threads = Dim(kir::kDimThreads, {.min = 1});
-    Dim row_blocks = ceil_div(rows_, Dim(block_rows_));
-    Dim tasks = panels_ * row_blocks * product(at_.batch());
-    block_panels_ = dim_max(ceil_div(tasks, threads * Dim(kTasksPerThread)), Dim(1));
-    if (!few) {
-      auto bytes = static_cast<int64_t>(size_of(p_.dtype()));
-      Dim cache = Dim(kir::kDimL2, {.min = 1});
-      Dim limit = floor_div(cache, Dim(2 * kPanelColumns * depth_block_ * bytes));
-      block_panels_ = dim_min(block_panels_, dim_max(limit, Dim(1)));
-    }
+  // Tiles of a block stand in the second cache; there are enough blocks for every thread.
+  void measure_blocks() {
+    const Dim threads = Dim(kir::kDimThreads, {.min = 1});
+    const auto bytes = static_cast<int64_t>(size_of(acc_dtype()));
+    const Dim fit =
+        floor_div(Dim(kir::kDimL2, {.min = 1}), Dim(kCacheShare * most_rows_ * stride_ * bytes));
+    const Dim most = dim_max(dim_min(fit, Dim(kTilesPerBlock)), Dim(1));
+    const Dim tiles = dim_max(ceil_div(rows_, Dim(most_rows_)), Dim(1));
+    // Several blocks of rows: as many as the threads share evenly.
+    const Dim least = ceil_div(tiles, most);
+    const Dim even = ceil_div(least, threads) * threads;
+    const Dim blocks = dim_min(even, Dim(1) + (least - Dim(1)) * threads);
+    block_rows_ = ceil_div(tiles, blocks) * Dim(most_rows_);
+    const Dim tasks = panels_ * ceil_div(rows_, block_rows_) * product(at_.batch());
+    const Dim wanted =
+        threads * Dim(most_rows_ <= kFewestRows ? kTasksFewestRows : kTasksPerThread);
+    block_panels_ =
+        ceil_div(dim_max(ceil_div(tasks, wanted), Dim(1)), Dim(together_)) * Dim(together_);
+    block_panels_ = dim_min(block_panels_, dim_max(panels_, Dim(1)));
   }
 
   void emit_depth_block(Val block) {
@@ -165,38 +173,16 @@ class Gemm {
     first_block_ = b_.cmp(kir::Pred::kEq, block, b_.i64(0));
     last_block_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
 
-    Val count = b_.sub(last_row_, first_row_);
-    std::optional<int64_t> rows = rows_.static_value();
-    if (rows && *rows <= most_rows_) {
-      if (*rows > 0) emit_tile(first_row_, *rows);
-      return;
-    }
-    Val full = b_.binary(kir::Op::kSDiv, count, b_.i64(most_rows_));
-    b_.loop(b_.i64(0), full, {}, [&](Val t) {
-      emit_tile(b_.add(first_row_, b_.mul(t, b_.i64(most_rows_))), most_rows_);
-    });
-    Val row = b_.add(first_row_, b_.mul(full, b_.i64(most_rows_)));
-    if (rows) {
-      int64_t rest = *rows % block_rows_ % most_rows_;
-      if (rest == 0) return;
-      b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { emit_tile(row, rest); });
-      return;
-    }
-    for_each_power(b_, row, b_.sub(last_row_, row), most_rows_,
-                   [&](Val first, int64_t tile) { emit_tile(first, tile); });
-  }
-
-  // `rows` rows from `row` against all panels of this block.
-  void emit_tile(Val row, int64_t rows) {
-    copy_tile(row, rows);
-    int64_t together = panels_at_once(rows, e_.wide);
+    for_each_tile([&](Val row, Val place, int64_t rows) { copy_tile(row, place, rows); });
     Val count = b_.sub(last_panel_, first_panel_);
     Val from = first_panel_;
-    for (int64_t group = together; group >= 1; group = group > 1 ? 1 : 0) {
+    for (int64_t group = together_; group >= 1; group = group > 1 ? 1 : 0) {
       Val groups = b_.binary(kir::Op::kSDiv, count, b_.i64(group));
       Val start = from;
       b_.loop(b_.i64(0), groups, {}, [&](Val i) {
-        emit_panels(row, rows, b_.add(start, b_.mul(i, b_.i64(group))), group);
+        const Val panel = b_.add(start, b_.mul(i, b_.i64(group)));
+        for_each_tile(
+            [&](Val row, Val place, int64_t tile) { emit_panels(row, place, tile, panel, group); });
       });
       Val done = b_.mul(groups, b_.i64(group));
       from = b_.add(from, done);
@@ -204,10 +190,36 @@ class Gemm {
     }
   }
 
-  void copy_tile(Val row, int64_t rows) {
+  // Calls visit(row, place, rows) for the tiles of the block: rows from `row`, which stand in
+  // scratch memory from row `place`.
+  void for_each_tile(const std::function<void(Val, Val, int64_t)>& visit) {
+    const std::optional<int64_t> rows = rows_.static_value();
+    if (rows && *rows <= most_rows_) {
+      if (*rows > 0) visit(first_row_, b_.i64(0), *rows);
+      return;
+    }
+    const Val count = b_.sub(last_row_, first_row_);
+    const Val full = b_.binary(kir::Op::kSDiv, count, b_.i64(most_rows_));
+    b_.loop(b_.i64(0), full, {}, [&](Val t) {
+      const Val place = b_.mul(t, b_.i64(most_rows_));
+      visit(b_.add(first_row_, place), place, most_rows_);
+    });
+    const Val place = b_.mul(full, b_.i64(most_rows_));
+    const Val row = b_.add(first_row_, place);
+    if (rows) {
+      const int64_t rest = *rows % most_rows_;
+      if (rest == 0) return;
+      b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { visit(row, place, rest); });
+      return;
+    }
+    for_each_power(b_, row, b_.sub(last_row_, row), most_rows_,
+                   [&](Val first, int64_t tile) { visit(first, b_.sub(first, first_row_), tile); });
+  }
+
+  void copy_tile(Val row, Val place, int64_t rows) {
     b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
       Index index = at_.left(b_.add(row, r), nullptr);
-      Val to = b_.mul(r, b_.i64(stride_));
+      Val to = b_.mul(b_.add(place, r), b_.i64(stride_));
       b_.loop(b_.i64(0), depth_count_, {.vector = true}, [&](Val k) {
         index.back() = b_.add(depth_from_, k);
         Val value = ops::cast(b_, e_.context.element(a_, index), a_.dtype(), acc_dtype());
@@ -216,9 +228,11 @@ class Gemm {
     });
   }
 
-  void emit_panels(Val row, int64_t rows, Val panel, int64_t group) {
-    kir::LoopSpec spec{.vector = true, .interleave = 2, .multiple = kPanelColumns};
-    b_.loop(b_.i64(0), b_.i64(kPanelColumns), spec, [&](Val j) {
+  // `rows` rows from `row` times the panels from `panel`.
+  void emit_panels(Val row, Val place, int64_t rows, Val panel, int64_t group) {
+    const int64_t lanes = is_narrow_ ? kNarrowColumns : kPanelColumns;
+    kir::LoopSpec spec{.vector = true, .interleave = is_narrow_ ? 1 : 2, .multiple = lanes};
+    b_.loop(b_.i64(0), b_.i64(lanes), spec, [&](Val j) {
       std::vector<Val> column(static_cast<size_t>(group));
       std::vector<Val> inside(static_cast<size_t>(group), nullptr);
       std::vector<kir::CarriedSpec> init;
@@ -237,7 +251,7 @@ class Gemm {
         }
       }
       if (depth_blocks_ != Dim(1)) prefetch_partials(row, rows, panel, group, j);
-      std::vector<Val> sums = multiply(rows, panel, group, j, init);
+      std::vector<Val> sums = multiply(place, rows, panel, group, j, init);
       auto each = [&](auto&& visit) {
         for (int64_t r = 0; r < rows; ++r) {
           for (int64_t q = 0; q < group; ++q) {
@@ -267,8 +281,9 @@ class Gemm {
   }
 
   // The inner kernel: rows × group panels of accumulators over this block of the common dimension.
-  std::vector<Val> multiply(int64_t rows, Val panel, int64_t group, Val j,
+  std::vector<Val> multiply(Val place, int64_t rows, Val panel, int64_t group, Val j,
                             std::span<const kir::CarriedSpec> init) {
+    const Val left_from = b_.mul(place, b_.i64(stride_));
     return b_.loop(
         b_.i64(0), depth_count_, {}, init,
         [&](Val k, std::span<const Val> carried) -> std::vector<Val> {
@@ -276,15 +291,11 @@ class Gemm {
           for (int64_t q = 0; q < group; ++q) {
             Index index = at_.right(b_.add(panel, b_.i64(q)), b_.add(depth_from_, k), j);
             right.push_back(ops::cast(b_, e_.context.element(p_, index), p_.dtype(), acc_dtype()));
-            if (e_.packed_buffer) {
-              Val far = b_.add(depth_from_, b_.add(k, b_.i64(ahead_)));
-              Index ahead = at_.right(b_.add(panel, b_.i64(q)), far, j);
-              b_.prefetch(*e_.packed_buffer, ops::flatten_index(b_, p_.shape(), ahead));
-            }
+            prefetch_right(b_.add(panel, b_.i64(q)), k, j);
           }
           std::vector<Val> next;
           for (int64_t r = 0; r < rows; ++r) {
-            Val left = b_.load(scratch_, b_.add(b_.i64(r * stride_), k));
+            Val left = b_.load(scratch_, b_.add(b_.add(left_from, b_.i64(r * stride_)), k));
             for (int64_t q = 0; q < group; ++q) {
               next.push_back(b_.ternary(kir::Op::kMulAdd, left, right[static_cast<size_t>(q)],
                                         carried[static_cast<size_t>(r * group + q)]));
@@ -292,6 +303,21 @@ class Gemm {
           }
           return next;
         });
+  }
+
+  // Calls in the panel's row some rows after `k` of this block.
+  void prefetch_right(Val panel, Val k, Val j) {
+    const Val far = b_.add(depth_from_, b_.add(k, b_.i64(ahead_)));
+    Index ahead = at_.right(panel, far, j);
+    if (e_.packed_buffer) {
+      return b_.prefetch(*e_.packed_buffer, ops::flatten_index(b_, p_.shape(), ahead));
+    }
+    if (!e_.right_buffer) return;
+    const Val column = b_.add(b_.mul(panel, b_.i64(kPanelColumns)), j);
+    ahead.erase(ahead.end() - 3, ahead.end());
+    ahead.insert(ahead.end(), {far, column});
+    const Shape& shape = p_.node->operands[0].shape();
+    b_.prefetch(*e_.right_buffer, ops::flatten_index(b_, shape, ahead));
   }
 
   // ── partial sums between blocks of the common dimension ──────────────────────────────────────
@@ -348,8 +374,9 @@ class Gemm {
   kir::Type acc_;
 
   Dim rows_, depth_, columns_, panels_;
-  int64_t most_rows_ = 0, block_rows_ = 0, depth_block_ = 0, stride_ = 0, ahead_ = 0;
-  Dim depth_blocks_, block_panels_;
+  bool is_narrow_ = false;  // one panel, of which the rest is empty
+  int64_t most_rows_ = 0, together_ = 1, depth_block_ = 0, stride_ = 0, ahead_ = 0;
+  Dim depth_blocks_, block_rows_, block_panels_;
   uint32_t scratch_ = 0, partial_ = 0;
 
   // Values of the block being emitted.

@@ -1,12 +1,12 @@
 // Matrix products as kernels: the GEMM family over packed right operands.
 //
 // One generator for all sizes: rows are worked off in tiles (14 rows on targets with 32 vector
-// registers, 6 elsewhere), columns in panels of 32, the common dimension in blocks that keep a tile
-// of the left operand in the first cache and a block of panels in the second. Products of few rows
-// stream the panels once. Operands are pulled through the context, so casts of either operand and
-// any elementwise epilogue fuse. The structure follows Goto and van de Geijn, "Anatomy of
-// High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008, with the left operand copied a
-// tile at a time instead of a block.
+// registers, 6 elsewhere), columns in panels of 32. A block of tiles of the left operand is copied
+// and stands in a third of the second cache while the panels stream past it, each for all tiles of
+// the block; the common dimension is blocked only where it is long (2048), so that sums mostly stay
+// in registers. Products of few rows stream the panels once. Operands are pulled through the
+// context, so casts of either operand and any elementwise epilogue fuse. After Goto and van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
 #include <functional>
@@ -33,6 +33,8 @@ struct MatmulEmission {
   // The buffer of the packed operand when it is in memory: panels are called into the first cache
   // ahead of their use.
   std::optional<uint32_t> packed_buffer;
+  // The buffer of what a right operand that is read in place is packed from, where that is memory.
+  std::optional<uint32_t> right_buffer;
   bool wide = true;  // the target has 32 vector registers
 };
 

@@ -15,13 +15,19 @@
 namespace tenon::passes {
 namespace {
 
-// Fewer rows than this do not pay for packing an operand at every call.
-constexpr int64_t kRowsWorthPacking = 16;
+// Fewer rows than this do not pay for packing an operand at every call: it is read where it stands.
+constexpr int64_t kRowsWorthPacking = 64;
+// The same for words, which stand in no operand.
+constexpr int64_t kRowsWorthWords = 16;
 // The same for an operand whose columns stand apart in memory: without packing each row of the
 // product gathers it anew.
 constexpr int64_t kRowsWorthGathering = 2;
 // A product with fewer columns leaves most of a panel empty.
 constexpr int64_t kColumnsWorthPacking = 16;
+// Rows of an operand with few columns are read where they stand: a panel is not much denser.
+constexpr int64_t kFewColumns = 64;
+// Fewer columns leave most lanes of a tile empty.
+constexpr int64_t kColumnsWorthTiles = 2;
 // The same for an operand that is packed once: a panel of one column is 32 times its size.
 constexpr int64_t kColumnsWorthPackingOnce = 4;
 // A shorter common dimension leaves most of a row of words empty.
@@ -45,24 +51,37 @@ class ConstantAnalysis {
   std::unordered_map<const ir::Node*, bool> known_;
 };
 
-bool worth_packing(const ir::Node& node, bool constant) {
+enum class Right : uint8_t { kPacked, kInPlace, kElementwise };
+
+// Rows of the product that share the right operand; nothing where their number is not known.
+std::optional<int64_t> known_rows(const ir::Value& a, const ir::Value& b) {
+  if (b.type().rank() > 2) return a.shape()[a.type().rank() - 2].static_value();
+  Dim rows = 1;
+  for (size_t i = 0; i + 1 < a.type().rank(); ++i) rows = rows * a.shape()[i];
+  return rows.static_value();
+}
+
+// How the product reads its right operand; words are in no operand, so they are packed.
+Right choose_right(const ir::Node& node, bool words, bool constant) {
   const ir::TensorType& a = node.operands[0].type();
   const ir::TensorType& b = node.operands[1].type();
-  if (b.rank() < 2 || a.rank() < 1) return false;
+  if (b.rank() < 2 || a.rank() < 1) return Right::kElementwise;
   // Batched right operands need the left one to have as many dimensions.
-  if (b.rank() > 2 && a.rank() != b.rank()) return false;
-  std::optional<int64_t> columns = b.shape.back().static_value();
-  if (constant) return !columns || *columns >= kColumnsWorthPackingOnce;
-  if (columns && *columns < kColumnsWorthPacking) return false;
-  Dim rows = 1;
-  if (b.rank() > 2) {
-    rows = a.shape[a.rank() - 2];
-  } else {
-    for (size_t i = 0; i + 1 < a.rank(); ++i) rows = rows * a.shape[i];
+  if (b.rank() > 2 && a.rank() != b.rank()) return Right::kElementwise;
+  const std::optional<int64_t> columns = b.shape.back().static_value();
+  if (constant) {
+    return columns && *columns < kColumnsWorthPackingOnce ? Right::kElementwise : Right::kPacked;
   }
-  std::optional<int64_t> known = rows.static_value();
-  const int64_t least = is_transposed(node.operands[1]) ? kRowsWorthGathering : kRowsWorthPacking;
-  return !known || *known >= least;
+  const std::optional<int64_t> rows = known_rows(node.operands[0], node.operands[1]);
+  const bool transposed = is_transposed(node.operands[1]);
+  if (words || transposed) {
+    const int64_t least = transposed ? kRowsWorthGathering : kRowsWorthWords;
+    const bool few = (rows && *rows < least) || (columns && *columns < kColumnsWorthPacking);
+    return few ? Right::kElementwise : Right::kPacked;
+  }
+  if (columns && *columns < kColumnsWorthTiles) return Right::kElementwise;
+  const bool in_place = (rows && *rows < kRowsWorthPacking) || (columns && *columns <= kFewColumns);
+  return in_place ? Right::kInPlace : Right::kPacked;
 }
 
 // qmatmul over packed codes; without codes, over the decoded weights, which are packed where they
@@ -119,10 +138,12 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
         if (node.op != matmul) return std::nullopt;
         const auto bytes = bytes_under_casts(operands);
         if (!bytes && !is_float(node.types[0].dtype)) return std::nullopt;
-        if (!worth_packing(node, analysis->is_constant(node.operands[1]))) return std::nullopt;
         const ir::Value& a = bytes ? (*bytes)[0] : operands[0];
         const ir::Value& b = bytes ? (*bytes)[1] : operands[1];
-        ir::Value packed = ops::matmul_pack(b, bytes || suits_words(a, b), node.location);
+        const bool words = bytes || suits_words(a, b);
+        const Right right = choose_right(node, words, analysis->is_constant(node.operands[1]));
+        if (right == Right::kElementwise) return std::nullopt;
+        ir::Value packed = ops::matmul_pack(b, words, node.location, right == Right::kInPlace);
         return {
             {ops::matmul_packed(a, packed, node.types[0].shape.back(), b.dtype(), node.location)}};
       });

@@ -3,10 +3,10 @@
 // Needs: inlined bodies where they will be inlined, folded constants, simplified movement.
 // Promises: every float `matmul` whose right operand is constant (computed from constants and
 //   external data alone) with at least four columns, or that has enough rows to pay for packing
-//   (two when that operand is a transposed one, else sixteen), becomes
-//   matmul_packed(a, matmul_pack(b)); the others stay and are lowered by their element form. The
-//   same holds for i32 products of i8 or u8 by i8, cast to i32. bf16 by bf16, and bytes, are packed
-//   in words.
+//   (two when that operand is a transposed one, else 64), becomes matmul_packed(a, matmul_pack(b));
+//   of fewer rows, or of 2 to 64 columns, it reads the right operand in place; the others stay and
+//   are lowered by their element form. The same holds for bf16 by bf16, and for i32 products of i8
+//   or u8 by i8, cast to i32, which are packed in words from 16 rows and columns on.
 //   Every `qmatmul` becomes a product over packed codes (ops/packed_qmatmul.h), or, for encodings
 //   without integer codes, over the decoded weights.
 // Stands before lift_externals, so that packed external data is what bodies take as parameters and

@@ -67,6 +67,17 @@ TEST(Products, OfWordsOnEveryPath) {
   expect_product({35, 0, 33}, i8, i8, i32, true);
 }
 
+TEST(Products, OfFloatsOnEveryPath) {
+  // Right operands that are read where they stand, in few rows or columns, and packed ones.
+  for (const Sizes& s : {Sizes{1, 5, 40}, Sizes{3, 70, 50}, Sizes{17, 3, 2}, Sizes{33, 41, 7},
+                         Sizes{20, 33, 17}, Sizes{70, 40, 70}, Sizes{9, 21, 1}, Sizes{5, 0, 20}}) {
+    for (const DType dtype : {f32, f64, f16}) expect_product(s, dtype, dtype, dtype, false);
+  }
+  expect_product({18, 1, 40}, bf16, bf16, bf16, false);
+  expect_product({6, 33, 36}, bf16, f32, f32, false);
+  expect_product({30, 33, 36}, f32, f32, f32, true);
+}
+
 TEST(Products, OfBf16AccumulateInF32) {
   // One large value and many small ones: a sum in bf16 would lose these.
   for (const int64_t rows : {1, 16, 20, 70}) {

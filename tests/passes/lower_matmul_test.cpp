@@ -91,7 +91,7 @@ void run_case(const Case& c, bool wide) {
   context.bind(a, builder.add_buffer("a", c.a_type, false));
   context.bind(packed, builder.add_buffer("packed", packed.dtype(), false));
   uint32_t out = builder.add_buffer("out", product.dtype(), true);
-  MatmulEmission emission{*product.node, context, nullptr, std::nullopt, 1, wide};
+  MatmulEmission emission{*product.node, context, nullptr, std::nullopt, 1, std::nullopt, wide};
   if (!c.scratch_partial && (product.dtype() == DType::kF32 || product.dtype() == DType::kF64))
     emission.partial_buffer = out;
   emission.finish = [&](std::span<const Val> index, Val value, Val inside) {
@@ -140,8 +140,10 @@ const Case kCases[] = {
     {{"m", 9}, {9, 35}, {{"m", 27}}},
     {{"m", "k"}, {"k", "n"}, {{"m", 17}, {"k", 1500}, {"n", 65}}},
     {{"m", "k"}, {"k", "n"}, {{"m", 3}, {"k", 1}, {"n", 1}}},
-    {{17, 1500}, {1500, 70}},
-    {{17, 1500}, {1500, 70}, {}, DType::kF32, DType::kF32, true},
+    {{17, 3100}, {3100, 40}},
+    {{17, 3100}, {3100, 40}, {}, DType::kF32, DType::kF32, true},
+    {{47, 3000}, {3000, 33}},
+    {{47, 1500}, {1500, 33}, {}, DType::kF64, DType::kF64},
     {{15, 8}, {8, 32}, {}, DType::kBF16, DType::kBF16},
     {{15, 1100}, {1100, 32}, {}, DType::kF16, DType::kF16},
     {{5, 8}, {8, 32}, {}, DType::kF32, DType::kBF16},
