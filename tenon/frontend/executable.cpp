@@ -100,15 +100,9 @@ void bind_weights_from(const std::vector<std::shared_ptr<Executable>>& programs,
 
 void bind_weights(const std::vector<std::shared_ptr<Executable>>& programs,
                   const Weights& weights) {
-  std::map<std::string, program::Weight> read;
-  std::string names;
-  for (const auto& program : programs) {
-    names += (names.empty() ? "" : ", ") + program->name();
-    for (const program::Weight& weight : program->weights()) read.emplace(weight.name, weight);
-  }
-  std::vector<program::Weight> all;
-  for (const auto& item : read) all.push_back(item.second);
-  program::check_weights(names, all, arrays_of(names, weights));
+  program::SharedWeights all;
+  for (const auto& program : programs) all.add(program->name(), program->weights());
+  all.check(arrays_of(all.functions, weights));
   bind_weights_from(programs,
                     [&](const program::Weight& weight) { return weights.at(weight.name); });
 }

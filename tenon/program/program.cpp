@@ -20,7 +20,7 @@ struct Program::Impl {
   std::vector<std::vector<ir::NodePtr>> eval_nodes;
   std::unique_ptr<runtime::Executor> executor;  // or `interpreted`
   std::unique_ptr<Interpreted> interpreted;
-  ExternalArrays externals;  // for the errors of machine code
+  ExternalArrays externals;  // for the errors of machine code; empty when they were not kept
   bool bound = false;
 
   const std::string& function() const { return info->signature.function; }
@@ -82,9 +82,11 @@ struct Program::Impl {
   void explain(const Error& error, std::span<const Array> arguments) const {
     std::vector<Literal> literals;
     for (const Array& argument : arguments) literals.push_back(argument.to_literal());
-    interp::explain_failure(error, *artifact->graph(index), literals, [&](const std::string& name) {
-      return externals.at(name).to_literal();
-    });
+    interp::Externals known;
+    if (!externals.empty()) {
+      known = [&](const std::string& name) { return externals.at(name).to_literal(); };
+    }
+    interp::explain_failure(error, *artifact->graph(index), literals, known);
   }
 };
 
@@ -120,40 +122,43 @@ void Program::check_weights(const ExternalArrays& externals) const {
 
 void Program::bind_all(std::span<Program> programs, const ExternalArrays& externals,
                        runtime::SetupResults* results) {
-  std::map<std::string, Weight> read;
-  std::vector<ExternalArrays> own(programs.size());
-  std::string names;
-  for (size_t i = 0; i < programs.size(); ++i) {
-    names += (names.empty() ? "" : ", ") + programs[i].impl_->function();
-    for (const Weight& weight : programs[i].weights()) {
-      read.emplace(weight.name, weight);
-      if (auto it = externals.find(weight.name); it != externals.end()) own[i].insert(*it);
-    }
-  }
-  std::vector<Weight> all;
-  for (const auto& item : read) all.push_back(item.second);
-  program::check_weights(names, all, externals);
-  runtime::SetupResults shared;
-  if (results == nullptr) results = &shared;
-  for (size_t i = 0; i < programs.size(); ++i) programs[i].bind(own[i], results);
+  SharedWeights all;
+  for (const Program& program : programs) all.add(program.impl_->function(), program.weights());
+  all.check(externals);
+  bind_all_from(
+      programs, [&](const Weight& weight) { return externals.at(weight.name); }, results);
+  for (Program& program : programs) program.impl_->externals = externals;
 }
 
-void Program::bind(const ExternalArrays& externals, runtime::SetupResults* shared) {
-  check_weights(externals);
+void Program::bind_all_from(std::span<Program> programs, const WeightSource& source,
+                            runtime::SetupResults* results) {
+  runtime::SetupResults shared;
+  for (Program& program : programs) {
+    program.bind_from(source, results == nullptr ? &shared : results);
+  }
+}
+
+void Program::bind_from(const WeightSource& source, runtime::SetupResults* shared) {
+  const auto checked = [&](const Weight& weight) {
+    Array array = source(weight);
+    program::check_weights(impl_->function(), {weight}, {{weight.name, array}});
+    return array;
+  };
   if (impl_->executor != nullptr) {
-    std::vector<Array> ordered;
-    for (const abi::External& external : impl_->module->externals) {
-      auto it = externals.find(external.name);
-      if (it == externals.end()) {
-        throw FormatError(fmt::format("{}: the plan reads {}, which is no weight (file damaged)",
-                                      impl_->artifact->path(), external.name));
-      }
-      ordered.push_back(it->second);
+    std::map<std::string, const Weight*> named;
+    for (const Weight& weight : weights()) named[weight.name] = &weight;
+    const std::vector<abi::External>& wanted = impl_->module->externals;
+    for (const abi::External& external : wanted) {
+      if (named.count(external.name) > 0) continue;
+      throw FormatError(fmt::format("{}: the plan reads {}, which is no weight (file damaged)",
+                                    impl_->artifact->path(), external.name));
     }
-    impl_->executor->bind(ordered, shared);
-    impl_->externals = externals;
+    impl_->executor->bind_from([&](size_t i) { return checked(*named.at(wanted[i].name)); },
+                               shared);
   } else {
-    impl_->interpreted->bind(externals);
+    ExternalArrays all;
+    for (const Weight& weight : weights()) all[weight.name] = checked(weight);
+    impl_->interpreted->bind(std::move(all));
   }
   impl_->bound = true;
 }

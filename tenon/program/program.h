@@ -38,12 +38,15 @@ class TENON_API Program {
 
   // Raises what program::check_weights raises (weights.h).
   void check_weights(const ExternalArrays& externals) const;
-  void bind(const ExternalArrays& externals) { bind(externals, nullptr); }
+  void bind(const ExternalArrays& externals) { bind_all({this, 1}, externals); }
   // Binds several programs, each to the externals that it reads. What they compute from externals
   // is computed and kept once for all of them. KeyError for one that none of them reads.
   // `results`: what is known of that already, by abi::Module::setup_keys, and receives the rest.
   static void bind_all(std::span<Program> programs, const ExternalArrays& externals,
                        runtime::SetupResults* results = nullptr);
+  // The same with externals that are asked for when they are about to be read, and kept no longer.
+  static void bind_all_from(std::span<Program> programs, const WeightSource& source,
+                            runtime::SetupResults* results = nullptr);
   bool bound() const;
 
   // The checked call (signature.h). Results in order; writable arguments are written.
@@ -57,7 +60,7 @@ class TENON_API Program {
  private:
   struct Impl;
   explicit Program(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  void bind(const ExternalArrays& externals, runtime::SetupResults* shared);
+  void bind_from(const WeightSource& source, runtime::SetupResults* shared);
   std::shared_ptr<Impl> impl_;
 };
 TENON_API std::ostream& operator<<(std::ostream& out, const Program& program);  // str()

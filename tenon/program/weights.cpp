@@ -123,4 +123,13 @@ void check_weights(const std::string& function, const std::vector<Weight>& weigh
   }
 }
 
+void SharedWeights::add(const std::string& function, const std::vector<Weight>& read) {
+  functions += (functions.empty() ? "" : ", ") + function;
+  std::set<std::string> names;
+  for (const Weight& weight : weights) names.insert(weight.name);
+  for (const Weight& weight : read) {
+    if (names.insert(weight.name).second) weights.push_back(weight);
+  }
+}
+
 }  // namespace tenon::program

@@ -1,6 +1,7 @@
 // The weights of a program: external constants, whose data is bound by name.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct Weight {
 // Data of weights by name. Arrays share memory: nothing is copied.
 using ExternalArrays = std::map<std::string, runtime::Array>;
 
+// Gives a weight when a program needs it.
+using WeightSource = std::function<runtime::Array(const Weight& weight)>;
+
 // Every external constant that a graph and the bodies it calls ask for, under their calls'
 // prefixes, in the order of first use. Raises ValueError [weight_twice] when one name stands for
 // two types.
@@ -34,5 +38,14 @@ std::vector<Weight> externals_of(const ir::GraphPtr& graph);
 //   a name that nothing reads              KeyError    [weight_unused], with the nearest name
 TENON_API void check_weights(const std::string& function, const std::vector<Weight>& weights,
                              const ExternalArrays& given);
+
+// What several programs read together.
+struct SharedWeights {
+  std::string functions;        // "prompt, decode"
+  std::vector<Weight> weights;  // each name once
+
+  void add(const std::string& function, const std::vector<Weight>& read);
+  void check(const ExternalArrays& given) const { check_weights(functions, weights, given); }
+};
 
 }  // namespace tenon::program

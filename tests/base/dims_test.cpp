@@ -12,8 +12,8 @@ namespace {
 using Sizes = std::vector<int64_t>;
 
 TEST(Dims, AreCopiedAndMovedWithAnyNumberOfSizes) {
-  for (const Sizes& sizes : {Sizes{}, Sizes{3}, Sizes{1, 2, 3, 4, 5, 6}, Sizes{1, 2, 3, 4, 5, 6, 7},
-                             Sizes(40, 2)}) {
+  for (const Sizes& sizes :
+       {Sizes{}, Sizes{3}, Sizes{1, 2, 3, 4, 5, 6}, Sizes{1, 2, 3, 4, 5, 6, 7}, Sizes(40, 2)}) {
     const Dims dims = sizes;
     EXPECT_EQ(dims.size(), sizes.size());
     EXPECT_EQ(Sizes(dims), sizes);

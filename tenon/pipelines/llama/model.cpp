@@ -264,7 +264,6 @@ std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, cons
     if (compiled.empty()) compiled = compile_programs(config, form);
     return compiled;
   };
-  // Weights that are decoded are made one by one as they are packed, which saved programs do not.
   const auto artifact =
       form.encodings.empty() ? nullptr : cached_programs(config, form, [&](const auto& path) {
         const auto& programs = compile_once();
@@ -273,14 +272,13 @@ std::shared_ptr<LlamaModel> LlamaModel::load(const formats::GgufFile& file, cons
   if (artifact != nullptr) {
     std::vector<program::Program> programs = load_programs(artifact);
     check_tensors(file, programs[0].weights());
-    program::ExternalArrays arrays;
-    for (const program::Weight& weight : programs[0].weights()) {
-      arrays[weight.name] = decoder.decode(weight.name).array();
-    }
     const std::string path = keep_packed ? packed_path(artifact->path(), file) : "";
     runtime::SetupResults results = read_packed(path, file);
     const bool found = !results.empty();
-    program::Program::bind_all(programs, arrays, &results);
+    program::Program::bind_all_from(
+        programs,
+        [&](const program::Weight& weight) { return decoder.decode(weight.name).array(); },
+        &results);
     if (!found && !path.empty()) write_packed(path, file, results);
     for (const formats::GgufTensor& tensor : file.tensors()) file.release(tensor);
     return std::shared_ptr<LlamaModel>(
