@@ -96,6 +96,7 @@ llvm::Value* Arithmetic::emit_float(const Inst& inst, llvm::ArrayRef<Value*> arg
     case Op::kAbs: return intrinsic(ids::fabs, args[0]);
     case Op::kSqrt: return intrinsic(ids::sqrt, args[0]);
     case Op::kCopySign: return intrinsic(ids::copysign, args[0], args[1]);
+    case Op::kScale: return scale(args[0], args[1]);
     case Op::kFMin: return extremum(false, args[0], args[1]);
     case Op::kFMax: return extremum(true, args[0], args[1]);
     case Op::kFMinFast:

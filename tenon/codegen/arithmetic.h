@@ -66,6 +66,7 @@ class Arithmetic {
   Value* fma(Value* a, Value* b, Value* c);
   Value* fma_by_double(Value* a, Value* b, Value* c);
   Value* round(kir::Op op, Value* x);
+  Value* scale(Value* a, Value* power);
 
   // conversions.cpp
   Value* convert(const kir::Inst& inst, Value* x);

@@ -1,6 +1,8 @@
-// Fused multiply-add and rounding to integers, where the target lacks the instruction.
+// Fused multiply-add, rounding to integers and scaling by powers of two, also where the target
+// lacks the instruction.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <cstddef>
 
@@ -81,6 +83,42 @@ llvm::Value* Arithmetic::round(Op op, Value* x) {
   }
   result = intrinsic(ids::copysign, result, x);
   return b_.CreateSelect(b_.CreateFCmpOLT(size, shift), result, x);
+}
+
+// Without the instruction, two factors reach every exponent: the first is exact, so that the second
+// rounds once. The power stands in the low bits of a sum, biased by two biases; its halves become
+// the exponents.
+llvm::Value* Arithmetic::scale(Value* a, Value* power) {
+  llvm::Type* type = a->getType();
+  const bool is_double = type->getScalarType()->isDoubleTy();
+  if (target_.vector_bits == 512 && type->isVectorTy()) {
+    const auto bits = type->getPrimitiveSizeInBits().getFixedValue();
+    Value* all = b_.getInt8(0xff);
+    auto narrow = [&](llvm::Intrinsic::ID single, llvm::Intrinsic::ID twofold) {
+      return b_.CreateIntrinsic(is_double ? twofold : single, {}, {a, power, a, all});
+    };
+    if (bits == 128) {
+      return narrow(ids::x86_avx512_mask_scalef_ps_128, ids::x86_avx512_mask_scalef_pd_128);
+    }
+    if (bits == 256) {
+      return narrow(ids::x86_avx512_mask_scalef_ps_256, ids::x86_avx512_mask_scalef_pd_256);
+    }
+    if (bits == 512) {
+      constexpr int kCurrentRounding = 4;
+      return b_.CreateIntrinsic(
+          is_double ? ids::x86_avx512_mask_scalef_pd_512 : ids::x86_avx512_mask_scalef_ps_512, {},
+          {a, power, a, is_double ? all : b_.getInt16(0xffff), b_.getInt32(kCurrentRounding)});
+    }
+  }
+  const int width = is_double ? 64 : 32;
+  const auto fraction = static_cast<uint64_t>(is_double ? 52 : 23);
+  const double shift = is_double ? 0x1.8p52 + 2 * 1023 : 0x1.8p23 + 2 * 127;
+  const uint64_t exponents = is_double ? 0x7ff0000000000000 : 0x7f800000;
+  Value* twice = bits_of(b_.CreateFAdd(power, real(power, shift)));
+  Value* first = b_.CreateAnd(b_.CreateShl(twice, integer(twice, width, fraction - 1)),
+                              integer(twice, width, exponents));
+  Value* second = b_.CreateSub(b_.CreateShl(twice, integer(twice, width, fraction)), first);
+  return b_.CreateFMul(b_.CreateFMul(a, float_of(first, type)), float_of(second, type));
 }
 
 }  // namespace tenon::codegen

@@ -140,6 +140,7 @@ class Surveyor {
       case Op::kFToU:
       case Op::kFMin:
       case Op::kFMax: return 3;
+      case Op::kScale: return 2;
       default: return 1;
     }
   }

@@ -73,6 +73,8 @@ std::string_view name(Type type);
   X(kTrunc, "trunc") \
   X(kRint, "rint") /* to nearest, ties to even */ \
   X(kCopySign, "copysign") \
+  X(kScale, "scale") /* a * 2^b with one rounding: b is whole, at most 250 (f64: 2040) either \
+                        way, and |a| from 1/4 to 4; or both are NaN */ \
   X(kFMin, "fmin") /* NaN if either is NaN; -0 < +0 */ \
   X(kFMax, "fmax") \
   X(kFMinFast, "fminfast") /* a < b ? a : b, one instruction on x86 */ \

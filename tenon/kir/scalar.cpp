@@ -68,6 +68,7 @@ Bits eval_float(Op op, std::span<const Bits> args, const ScalarOptions& options)
     case Op::kNeg: return args[0] ^ kSign;
     case Op::kAbs: return args[0] & ~kSign;
     case Op::kCopySign: return (args[0] & ~kSign) | (args[1] & kSign);
+    case Op::kScale: return pack(a != a ? a : std::ldexp(a, static_cast<int>(b)));
     case Op::kFma: return pack(std::fma(a, b, c));
     case Op::kMulAdd: return pack(mul_add(a, b, c, options.fused));
     case Op::kSqrt: return pack(std::sqrt(a));

@@ -190,6 +190,30 @@ Case dot_of_whole_numbers() {
   return c;
 }
 
+// Numbers from 1/4 to 4 of either sign, and NaN, by powers of two over the whole range.
+Case scale_by_powers(Type type) {
+  Case c;
+  c.name = fmt::format("scale_{}", name(type));
+  c.inputs.assign(2, dtype_of(type));
+  c.output = dtype_of(type);
+  c.body = [type](Builder& b, std::span<const Val> x) {
+    const bool twofold = type == Type::kF64;
+    const Type word = twofold ? Type::kI64 : Type::kI32;
+    const int64_t most = twofold ? 2040 : 250;
+    auto whole = [&](int64_t value) { return b.constant_int(word, value); };
+    auto number = [&](Val bits) { return b.convert(Op::kBitcast, type, bits); };
+    Val bits = b.convert(Op::kBitcast, word, x[0]);
+    Val fraction = b.binary(Op::kAnd, bits, whole(twofold ? (int64_t{1} << 52) - 1 : 0x7fffff));
+    Val one = b.convert(Op::kBitcast, word, b.constant_float(type, 1));
+    Val near_one = b.binary(Op::kCopySign, number(b.binary(Op::kOr, fraction, one)), x[0]);
+    Val is_nan = b.cmp(Pred::kUno, x[0], x[0]);
+    Val power = b.binary(Op::kURem, b.convert(Op::kBitcast, word, x[1]), whole(2 * most + 1));
+    return b.binary(Op::kScale, b.select(is_nan, x[0], near_one),
+                    b.convert(Op::kSToF, type, b.sub(power, whole(most))));
+  };
+  return c;
+}
+
 std::vector<Case> arithmetic_cases() {
   std::vector<Case> cases;
   for (Type type : {Type::kF32, Type::kF64}) {
@@ -200,6 +224,7 @@ std::vector<Case> arithmetic_cases() {
                   Op::kFMinFast, Op::kFMaxFast}) {
       cases.push_back(simple(op, type, 2));
     }
+    cases.push_back(scale_by_powers(type));
     cases.push_back(simple(Op::kFma, type, 3));
     cases.push_back(simple(Op::kMulAdd, type, 3));
   }

@@ -26,15 +26,18 @@ Value expm1_wide(Value r) {
   return muladd(r * r, q, r);
 }
 
-// exp(r) - 1 for |r| <= ln(2) / 2.
-Value expm1_narrow(Value r) {
-  Value q = polynomial(
+// (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2.
+Value second_order(Value r) {
+  return polynomial(
       r, {0x1p-1, 0x1.5554dep-3, 0x1.55556cp-5, 0x1.120ad8p-7, 0x1.6ca9bcp-10},
       {0x1p-1, 0x1.5555555555557p-3, 0x1.5555555555552p-5, 0x1.111111111004fp-7,
        0x1.6c16c16c18932p-10, 0x1.a01a01ac1fd2bp-13, 0x1.a01a0197beccdp-16, 0x1.71de01a4d8ce7p-19,
        0x1.27e500d3ddc3cp-22, 0x1.af4edf04837bp-26, 0x1.1f33114cf4b9p-29});
-  return muladd(r * r, q, r);
 }
+
+// exp(r) and exp(r) - 1 for |r| <= ln(2) / 2.
+Value exp_narrow(Value r) { return muladd(muladd(second_order(r), r, 1.0), r, 1.0); }
+Value expm1_narrow(Value r) { return muladd(r * r, second_order(r), r); }
 
 // exp(x) = (1 + excess) * s * s with s = 2^m: two factors reach every exponent, subnormals with one
 // rounding.
@@ -43,7 +46,6 @@ struct Scaled {
   Value s;
   // factor * exp(x)
   Value times(Value factor) const { return muladd(factor, excess, factor) * s * s; }
-  Value value() const { return (excess + 1.0) * s * s; }
 };
 
 Scaled scaled_exp(Value x, const Value* low) {
@@ -70,7 +72,11 @@ Value or_itself(Value x, Value result) { return select(abs(x) < 0x1p-70, x, resu
 
 }  // namespace
 
-Value exp(Value x) { return scaled_exp(bounded(x, -104, 89, -746, 710), nullptr).value(); }
+Value exp(Value x) {
+  x = bounded(x, -104, 89, -746, 710);
+  Value n = round_scaled(x, kLog2E).number;
+  return scale(exp_narrow(reduce(x, nullptr, n, 1)), n);
+}
 
 Value exp_of_sum(Value hi, Value lo, Value factor) { return scaled_exp(hi, &lo).times(factor); }
 

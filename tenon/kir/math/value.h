@@ -37,6 +37,8 @@ inline Value operator-(Value a) { return unary(Op::kNeg, a); }
 inline Value abs(Value a) { return unary(Op::kAbs, a); }
 inline Value sqrt(Value a) { return unary(Op::kSqrt, a); }
 inline Value copysign(Value a, Value sign) { return binary(Op::kCopySign, a, sign); }
+// a * 2^power, rounded once, within the bounds of Op::kScale.
+inline Value scale(Value a, Value power) { return binary(Op::kScale, a, power); }
 
 // a*c + d, fused where the target has it.
 inline Value muladd(Value a, Value c, Value d) {
