@@ -16,9 +16,9 @@ struct Interval {
 };
 
 // Gives every interval its offset so that intervals alive at one step do not overlap; returns the
-// size of the arena. First fit, in order of time and of size; where neither comes within 5 % of the
-// most bytes alive at one step, a bounded search over orders (first fit in some order is an exact
-// plan). About a millisecond at most.
+// size of the arena. First fit, in order of time, of size and of best fit on a skyline; where none
+// comes within 5 % of the most bytes alive at one step, more of the last with one or another
+// favoured. A few milliseconds at most for hundreds of intervals.
 // Raises ValueError when the sum of sizes passes 2^62.
 size_t place(std::vector<Interval>& intervals);
 

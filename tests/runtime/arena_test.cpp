@@ -45,29 +45,70 @@ TEST(Arena, LargeOnesFirstWhereItHelps) {
   EXPECT_EQ(place(intervals), 192u);
 }
 
-TEST(Arena, RandomIntervals) {
+TEST(Arena, HundredsOfIntervalsNearTheBound) {
   unsigned seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
-  for (int round = 0; round < 50; ++round) {
-    std::vector<Interval> intervals;
-    for (int i = 0; i < 60; ++i) {
-      auto first = static_cast<uint32_t>(random() % 40);
-      intervals.push_back(
-          {first, first + static_cast<uint32_t>(random() % 10), random() % 5000, 0});
+  for (const uint32_t count : {60u, 250u}) {
+    double sum = 0;
+    constexpr int kRounds = 25;
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<Interval> intervals;
+      for (uint32_t i = 0; i < count; ++i) {
+        auto first = static_cast<uint32_t>(random() % (count * 2 / 3));
+        intervals.push_back(
+            {first, first + static_cast<uint32_t>(random() % 10), random() % 5000, 0});
+      }
+      size_t size = place(intervals);
+      expect_disjoint(intervals, size);
+      size_t peak = 0;  // no plan is smaller
+      for (uint32_t t = 0; t < count; ++t) {
+        size_t alive = 0;
+        for (const Interval& i : intervals) {
+          if (i.first <= t && t <= i.last) alive += (i.bytes + 63) / 64 * 64;
+        }
+        peak = std::max(peak, alive);
+      }
+      const double ratio = static_cast<double>(size) / static_cast<double>(peak);
+      EXPECT_LE(ratio, 1.1);
+      sum += ratio;
     }
+    EXPECT_LE(sum / kRounds, 1.02) << count;
+  }
+}
+
+// Cuts a rectangle of `steps` by `units` of 64 bytes into intervals: a plan without a gap exists.
+void cut(std::mt19937& random, uint32_t first, uint32_t steps, size_t units,
+         std::vector<Interval>& pieces) {
+  const bool small = steps * units < 40 || (steps < 2 && units < 2);
+  if (small) {
+    pieces.push_back({first, first + steps - 1, units * 64, 0});
+  } else if (units < 2 || (steps > 1 && random() % 2 == 0)) {
+    const uint32_t at = 1 + static_cast<uint32_t>(random() % (steps - 1));
+    cut(random, first, at, units, pieces);
+    cut(random, first + at, steps - at, units, pieces);
+  } else {
+    const size_t at = 1 + random() % (units - 1);
+    cut(random, first, steps, at, pieces);
+    cut(random, first, steps, units - at, pieces);
+  }
+}
+
+TEST(Arena, CloseToThePlanWithoutAGap) {
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  double sum = 0;
+  constexpr int kRounds = 25;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<Interval> intervals;
+    cut(random, 0, 60, 80, intervals);
+    std::shuffle(intervals.begin(), intervals.end(), random);
     size_t size = place(intervals);
     expect_disjoint(intervals, size);
-    size_t peak = 0;
-    for (uint32_t t = 0; t < 50; ++t) {
-      size_t alive = 0;
-      for (const Interval& i : intervals) {
-        if (i.first <= t && t <= i.last) alive += (i.bytes + 63) / 64 * 64;
-      }
-      peak = std::max(peak, alive);
-    }
-    EXPECT_LE(size, peak + peak / 2);
+    sum += static_cast<double>(size) / (80 * 64);
   }
+  EXPECT_LE(sum / kRounds, 1.15);
 }
 
 // First fit in some order is an exact plan; with few intervals all orders can be tried.
