@@ -145,9 +145,13 @@ Compiled compile(const ir::GraphPtr& graph, const Options& options) {
   if (levels.empty()) levels.push_back(runtime::cpu_level());
   for (const std::string& level : levels) codegen::isa_of_level(level);  // refuses unknown ones
   passes::Options wanted = options.passes;
-  wanted.few_registers = std::all_of(levels.begin(), levels.end(), [](const std::string& level) {
+  const auto few = std::count_if(levels.begin(), levels.end(), [](const std::string& level) {
     return codegen::has_few_registers(codegen::isa_of_level(level));
   });
+  if (few > 0) {
+    const bool all = few == static_cast<int64_t>(levels.size());
+    wanted.registers = all ? passes::Registers::kFew : passes::Registers::kBoth;
+  }
   passes::Lowered lowered = passes::lower(graph, wanted);
 
   Compiled result;

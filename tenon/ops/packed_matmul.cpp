@@ -213,6 +213,11 @@ std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
     }
   }
   shape.push_back(n);
+  const int64_t parts = args.attrs.i("parts");
+  if (parts > 1) {
+    shape.insert(shape.begin(), Dim(parts));
+    return {{accumulation_type(a.dtype, right), shape}};
+  }
   return {{bytes ? DType::kI32 : promote(a.dtype, right), shape}};
 }
 
@@ -235,8 +240,11 @@ std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
   const Literal& p = args.in[1];
   const ConcreteType& type = args.out[0];
   Literal out(type.dtype, type.dims);
-  int64_t depth = a.dims().back();
-  int64_t columns = type.dims.back();
+  const int64_t depth = a.dims().back();
+  const int64_t parts = args.attrs.i("parts");
+  const int64_t part_depth = depth_of_part(Dim(depth), parts).value();
+  const std::vector<int64_t> dims(type.dims.begin() + (parts > 1 ? 1 : 0), type.dims.end());
+  const int64_t columns = dims.back();
   int64_t count = p.dims()[p.rank() - 3];
   const bool in_words = p.dtype() == DType::kI32;
   const int64_t rows = p.dims()[p.rank() - 2];
@@ -246,19 +254,21 @@ std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
   };
   size_t batch_rank = p.rank() - 3;
   int64_t rows_per_batch =
-      batch_rank > 0 ? type.dims[type.dims.size() - 2] : (columns == 0 ? 0 : out.count() / columns);
+      batch_rank > 0 ? dims[dims.size() - 2] : (columns == 0 ? 0 : out.count() / parts / columns);
   // Batch strides, 0 where broadcast.
   int64_t batches = 1;
-  for (size_t i = 0; i < batch_rank; ++i) batches *= type.dims[i];
-  for (int64_t batch = 0; batch < batches; ++batch) {
+  for (size_t i = 0; i < batch_rank; ++i) batches *= dims[i];
+  for (int64_t task = 0; task < parts * batches; ++task) {
+    const int64_t first = task / batches * part_depth;
+    const int64_t last = std::min(first + part_depth, depth);
     int64_t a_batch = 0;
     int64_t p_batch = 0;
-    int64_t rest = batch;
+    int64_t rest = task % batches;
     int64_t a_stride = 1;
     int64_t p_stride = 1;
     for (size_t i = batch_rank; i-- > 0;) {
-      int64_t at = rest % type.dims[i];
-      rest /= type.dims[i];
+      int64_t at = rest % dims[i];
+      rest /= dims[i];
       if (a.dims()[i] != 1) a_batch += at * a_stride;
       if (p.dims()[i] != 1) p_batch += at * p_stride;
       a_stride *= a.dims()[i];
@@ -270,10 +280,10 @@ std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
         int64_t left = (a_batch * rows_per_batch + row) * depth;
         int64_t right = (p_batch * count + column / kPanelColumns) * rows * kPanelColumns +
                         column % kPanelColumns;
-        for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t k = first; k < last; ++k) {
           sum += a.get_double(left + k) * element(right, k);
         }
-        const int64_t at = (batch * rows_per_batch + row) * columns + column;
+        const int64_t at = (task * rows_per_batch + row) * columns + column;
         if (type.dtype == DType::kI32) {
           out.set_int(at, wrap_to_i32(sum));
         } else {
@@ -310,6 +320,16 @@ kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
   const int64_t each = in_words ? elements_in_word(right_type) : 1;
   DType acc = accumulation_type(a.dtype(), right_type);
   size_t batch = packed_batch(p.shape());
+  const Dim& depth_dim = a.shape().back();
+  const int64_t parts = node.attrs.i("parts");
+  kir::Val first = b.i64(0);
+  kir::Val last = b.dim(depth_dim);
+  if (parts > 1) {
+    const Dim part = depth_of_part(depth_dim, parts);
+    first = b.mul(index[0], b.dim(part));
+    last = b.binary(kir::Op::kSMin, b.add(first, b.dim(part)), last);
+    index = index.subspan(1);
+  }
   Index left(index.begin(), index.end() - 1);
   Index right;
   for (size_t i = 0; i < batch; ++i) {
@@ -320,12 +340,12 @@ kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
   left.push_back(nullptr);
   right.push_back(nullptr);
   right.push_back(b.index_rem(index.back(), Dim(kPanelColumns)));
-  int depth = 0;
+  int depth = b.depth_of(first);
   for (kir::Val v : index) depth = std::max(depth, b.depth_of(v));
   kir::Val sum = nullptr;
   b.at_depth(depth, [&] {
     std::array<kir::CarriedSpec, 1> carried = {{{zero_of(b, acc)}}};
-    sum = b.loop(b.i64(0), b.dim(a.shape().back()), {}, carried,
+    sum = b.loop(first, last, {}, carried,
                  [&](kir::Val k, std::span<const kir::Val> c) -> std::vector<kir::Val> {
                    left.back() = k;
                    right[right.size() - 2] = each == 1 ? k : b.index_div(k, Dim(each));
@@ -341,6 +361,10 @@ kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
 }
 
 std::vector<Sample> matmul_packed_samples() {
+  auto in_parts = [](DType dtype, Shape a, Shape p, Dim n, int64_t parts) {
+    return Sample{{{dtype, std::move(a)}, {dtype, std::move(p)}},
+                  {{"n", Shape{std::move(n)}}, {"parts", parts}}};
+  };
   auto packed = [](DType dtype, Shape a, Shape p, Dim n) {
     return Sample{{{dtype, std::move(a)}, {dtype, std::move(p)}}, {{"n", Shape{std::move(n)}}}};
   };
@@ -354,6 +378,8 @@ std::vector<Sample> matmul_packed_samples() {
           packed(DType::kF64, {1, 0}, {1, 0, 32}, 7),
           packed(DType::kBF16, {4}, {1, 4, 32}, 9),
           packed(DType::kF32, {"m", 6}, {1, 6, 32}, 32),
+          in_parts(DType::kF32, {3, 150}, {2, 150, 32}, 33, 2),
+          in_parts(DType::kBF16, {2, 2, 70}, {2, 70, 32}, 64, 3),
           words(DType::kI8, {2, 3, 65}, {1, 32, 32}, 32, DType::kI8),
           words(DType::kU8, {"m", 7}, {1, 16, 32}, 9, DType::kI8)};
 }
@@ -365,6 +391,12 @@ int64_t elements_in_word(DType dtype) { return 4 / static_cast<int64_t>(size_of(
 Dim words_of(const Dim& depth, DType dtype) {
   const Dim unit(kir::kPanelDotWords * elements_in_word(dtype));
   return floor_div(depth + unit - Dim(1), unit) * Dim(kir::kPanelDotWords);
+}
+
+Dim depth_of_part(const Dim& depth, int64_t parts) {
+  if (parts == 1) return depth;
+  constexpr int64_t kUnit = 64;
+  return floor_div(depth + Dim(parts * kUnit - 1), Dim(parts * kUnit)) * Dim(kUnit);
 }
 
 DType accumulation_type(DType a, DType b) {
@@ -391,7 +423,7 @@ const ir::OpDef kMatmulPacked = {
     .traits = ir::kAnchor,
     .min_operands = 2,
     .max_operands = 2,
-    .attrs = {{"n", Shape{}, true}, {"right", DType::kBF16}},
+    .attrs = {{"n", Shape{}, true}, {"right", DType::kBF16}, {"parts", int64_t{1}}},
     .infer = matmul_packed_infer,
     .eval = matmul_packed_eval,
     .lower = matmul_packed_lower,
@@ -405,8 +437,9 @@ ir::Value matmul_pack(const ir::Value& b, bool words, ir::LocationPtr location, 
 }
 
 ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n, DType right,
-                        ir::LocationPtr location) {
+                        ir::LocationPtr location, int64_t parts) {
   ir::Attrs attrs{{"n", Shape{n}}};
+  if (parts > 1) attrs.set("parts", parts);
   if (is_in_words(packed)) attrs.set("right", right);
   return ir::make(kMatmulPacked, {a, packed}, std::move(attrs), std::move(location));
 }

@@ -17,7 +17,7 @@
 namespace tenon::passes {
 namespace {
 
-void lower_product(KernelFrame& frame, bool few_registers) {
+void lower_product(KernelFrame& frame, bool wide, bool beside_wide) {
   const GroupBody& body = frame.body();
   const DType wanted = body.anchor.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
   const ir::Node& product = *body.anchor.node;
@@ -33,7 +33,8 @@ void lower_product(KernelFrame& frame, bool few_registers) {
       std::nullopt,
       frame.context().buffer_of(product.operands[product.op == &ops::kQmatmulInt8 ? 3 : 1]),
       std::nullopt,
-      !few_registers,
+      wide,
+      beside_wide,
   };
   const ir::Node& right = *product.operands[1].node;
   if (right.op == &ops::kMatmulPack) {
@@ -45,20 +46,25 @@ void lower_product(KernelFrame& frame, bool few_registers) {
   return dense ? emit_matmul(emission) : emit_quantized_matmul(emission);
 }
 
-std::unique_ptr<kir::Kernel> narrow_attention(const Group& group, const std::string& name) {
+// The form for targets with few registers that stands beside one for many.
+kir::Kernel narrow_form(const Group& group, const std::string& name) {
   KernelFrame frame(group, make_body(group, /*collapse=*/false), name);
-  lower_attention(frame, /*wide=*/false);
-  return std::make_unique<kir::Kernel>(frame.finish());
+  if (group.kind == Group::Kind::kAttention) {
+    lower_attention(frame, /*wide=*/false);
+  } else {
+    lower_product(frame, /*wide=*/false, /*beside_wide=*/true);
+  }
+  return frame.finish();
 }
 
 }  // namespace
 
 GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place,
-                        bool few_registers) {
+                        Registers registers) {
   KernelFrame frame(group, make_body(group, group.kind == Group::Kind::kLoops), name, in_place);
   switch (group.kind) {
     case Group::Kind::kLoops: lower_loops(frame); break;
-    case Group::Kind::kMatmul: lower_product(frame, few_registers); break;
+    case Group::Kind::kMatmul: lower_product(frame, registers != Registers::kFew, false); break;
     case Group::Kind::kRoundRows: lower_round_rows(frame); break;
     case Group::Kind::kAttention: lower_attention(frame, /*wide=*/true); break;
     case Group::Kind::kScan: lower_scan(frame); break;
@@ -68,8 +74,13 @@ GroupKernel lower_group(const Group& group, const std::string& name, const InPla
     default: throw InternalError("internal: a group without a kernel");
   }
   GroupKernel result{frame.finish(), group.inputs};
-  if (group.kind == Group::Kind::kAttention) {
-    result.kernel.narrow = narrow_attention(group, name);
+  const bool in_tiles = group.kind == Group::Kind::kMatmul &&
+                        group.anchor->op == &ops::kMatmulPacked &&
+                        !ops::is_in_words(group.anchor->operands[1]);
+  const bool has_forms =
+      group.kind == Group::Kind::kAttention || (in_tiles && registers == Registers::kBoth);
+  if (has_forms) {
+    result.kernel.narrow = std::make_unique<kir::Kernel>(narrow_form(group, name));
     check_internal(result.kernel.narrow->dims == result.kernel.dims,
                    "both forms of a kernel take the same arguments");
   }

@@ -13,6 +13,7 @@
 #include "tenon/kir/kernel.h"
 #include "tenon/passes/group.h"
 #include "tenon/passes/kernel_frame.h"
+#include "tenon/passes/registers.h"
 
 namespace tenon::passes {
 
@@ -25,8 +26,7 @@ struct GroupKernel {
 // For groups of kind kLoops, kMatmul, kRoundRows, kScan, kSort, kMerge and kSliceUpdate. A
 // kSliceUpdate kernel writes the region alone, into a buffer that already holds operand 0; its only
 // root is that buffer. `in_place`: roots that take the memory of an elementwise input.
-// `few_registers`: as in Options of pipeline.h.
 GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place = {},
-                        bool few_registers = false);
+                        Registers registers = Registers::kMany);
 
 }  // namespace tenon::passes

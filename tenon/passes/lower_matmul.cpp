@@ -29,6 +29,9 @@ constexpr int64_t kDepthPadding = 16;      // keeps rows of a tile in different 
 constexpr int64_t kAhead = 16;
 constexpr int64_t kAheadFewRows = 64;
 constexpr int64_t kTilesPerBlock = 28;
+// Rows of a tile whose sums fit the registers: 32 of them, or 16.
+constexpr int64_t kWideRows = 14;
+constexpr int64_t kNarrowRows = 6;
 constexpr int64_t kNarrowColumns = 16;  // no more columns than these: half a panel is enough
 constexpr int64_t kCacheShare = 3;      // tiles of a block fill this part of the second cache
 constexpr int64_t kTasksPerThread = 4;
@@ -81,16 +84,26 @@ class Gemm {
     }
     Dim column_blocks = ceil_div(panels_, block_panels_);
     Dim row_blocks = ceil_div(rows_, block_rows_);
-    kernel.grid = product(at_.batch()) * row_blocks * column_blocks;
+    kernel.grid = Dim(parts_) * product(at_.batch()) * row_blocks * column_blocks;
     Dim columns = block_panels_ * Dim(kPanelColumns);
     auto bytes = static_cast<int64_t>(size_of(p_.dtype()));
-    kernel.bytes_per_index = columns * depth_ * Dim(bytes);
-    kernel.ops_per_index = columns * depth_ * dim_min(rows_, block_rows_) * Dim(2);
+    kernel.bytes_per_index = columns * part_depth_ * Dim(bytes);
+    kernel.ops_per_index = columns * part_depth_ * dim_min(rows_, block_rows_) * Dim(2);
     b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
       Val column_block = b_.index_rem(g, column_blocks);
       Val rest = b_.index_div(g, column_blocks);
       Val row_block = b_.index_rem(rest, row_blocks);
-      at_.set_batch(b_.index_div(rest, row_blocks));
+      const Val outer = b_.index_div(rest, row_blocks);
+      part_from_ = b_.i64(0);
+      if (parts_ == 1) {
+        at_.set_batch(outer);
+      } else {
+        const Dim batches = dim_max(product(at_.batch()), Dim(1));
+        at_.set_batch(b_.index_rem(outer, batches));
+        const Val part = b_.index_div(outer, batches);
+        at_.set_part(part);
+        part_from_ = b_.mul(part, b_.dim(part_depth_));
+      }
       first_panel_ = b_.mul(column_block, b_.dim(block_panels_));
       last_panel_ =
           b_.binary(kir::Op::kSMin, b_.add(first_panel_, b_.dim(block_panels_)), b_.dim(panels_));
@@ -105,6 +118,7 @@ class Gemm {
   }
 
  private:
+  Val least(Val a, Val b) { return b_.binary(kir::Op::kSMin, a, b); }
   DType acc_dtype() const { return acc_ == kir::Type::kF64 ? DType::kF64 : DType::kF32; }
 
   // Sizes and blocking.
@@ -117,7 +131,8 @@ class Gemm {
     panels_ = p_.shape()[batch_rank];
     is_narrow_ = columns_.is_static() && columns_.value() <= kNarrowColumns;
 
-    most_rows_ = e_.wide ? 14 : 6;
+    const bool wide_blocks = e_.wide || e_.beside_wide;
+    most_rows_ = wide_blocks ? kWideRows : kNarrowRows;
     std::optional<int64_t> rows = rows_.static_value();
     if (rows) {
       most_rows_ = *rows > most_rows_ && *rows <= 2 * most_rows_ + 2
@@ -125,10 +140,13 @@ class Gemm {
                        : choose_rows(*rows, most_rows_);
     }
     bool few = rows && *rows <= most_rows_;
-    together_ = few ? panels_at_once(most_rows_, e_.wide, !e_.packed_buffer) : 1;
+    tile_rows_ = e_.wide ? most_rows_ : std::min(most_rows_, kNarrowRows);
+    together_ = few ? panels_at_once(most_rows_, wide_blocks, !e_.packed_buffer) : 1;
     ahead_ = few ? kAheadFewRows : kAhead;
     depth_block_ = kDepthUnknown;
-    if (std::optional<int64_t> depth = depth_.static_value()) {
+    parts_ = e_.matmul.attrs.i("parts");
+    part_depth_ = ops::depth_of_part(depth_, parts_);
+    if (std::optional<int64_t> depth = part_depth_.static_value()) {
       int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
       int64_t limit = *depth <= whole ? whole : few ? kDepthFewRows : kDepthBlock;
       int64_t blocks = std::max<int64_t>(ceil_div(*depth, limit), 1);
@@ -136,7 +154,7 @@ class Gemm {
       if (blocks > 1) depth_block_ = ceil_div(depth_block_, int64_t{16}) * 16;
       depth_block_ = std::max<int64_t>(depth_block_, 1);
     }
-    depth_blocks_ = dim_max(ceil_div(depth_, Dim(depth_block_)), Dim(1));
+    depth_blocks_ = dim_max(ceil_div(part_depth_, Dim(depth_block_)), Dim(1));
     stride_ = ceil_div(depth_block_, int64_t{16}) * 16 + kDepthPadding;
     measure_blocks();
   }
@@ -154,7 +172,7 @@ class Gemm {
     const Dim even = ceil_div(least, threads) * threads;
     const Dim blocks = dim_min(even, Dim(1) + (least - Dim(1)) * threads);
     block_rows_ = ceil_div(tiles, blocks) * Dim(most_rows_);
-    const Dim tasks = panels_ * ceil_div(rows_, block_rows_) * product(at_.batch());
+    const Dim tasks = panels_ * ceil_div(rows_, block_rows_) * product(at_.batch()) * Dim(parts_);
     const Dim wanted =
         threads * Dim(most_rows_ <= kFewestRows ? kTasksFewestRows : kTasksPerThread);
     block_panels_ =
@@ -163,12 +181,18 @@ class Gemm {
   }
 
   void emit_depth_block(Val block) {
-    depth_from_ = b_.mul(block, b_.i64(depth_block_));
-    if (depth_.is_static() && depth_.value() % depth_block_ == 0 && depth_.value() > 0) {
+    const Val into = b_.mul(block, b_.i64(depth_block_));
+    depth_from_ = b_.add(part_from_, into);
+    const bool whole_blocks = depth_.is_static() && depth_.value() > 0 &&
+                              part_depth_.value() * parts_ == depth_.value() &&
+                              part_depth_.value() % depth_block_ == 0;
+    if (whole_blocks) {
       depth_count_ = b_.i64(depth_block_);
     } else {
-      depth_count_ =
-          b_.binary(kir::Op::kSMin, b_.i64(depth_block_), b_.sub(b_.dim(depth_), depth_from_));
+      // The last part may be short, those that follow it empty.
+      const Val whole = least(b_.i64(depth_block_), b_.sub(b_.dim(part_depth_), into));
+      const Val rest = b_.sub(b_.dim(depth_), depth_from_);
+      depth_count_ = parts_ == 1 ? whole : b_.binary(kir::Op::kSMax, least(whole, rest), b_.i64(0));
     }
     first_block_ = b_.cmp(kir::Pred::kEq, block, b_.i64(0));
     last_block_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
@@ -176,7 +200,8 @@ class Gemm {
     for_each_tile([&](Val row, Val place, int64_t rows) { copy_tile(row, place, rows); });
     Val count = b_.sub(last_panel_, first_panel_);
     Val from = first_panel_;
-    for (int64_t group = together_; group >= 1; group = group > 1 ? 1 : 0) {
+    const int64_t together = panels_at_once(tile_rows_, e_.wide, !e_.packed_buffer);
+    for (int64_t group = std::min(together, together_); group >= 1; group = group > 1 ? 1 : 0) {
       Val groups = b_.binary(kir::Op::kSDiv, count, b_.i64(group));
       Val start = from;
       b_.loop(b_.i64(0), groups, {}, [&](Val i) {
@@ -194,25 +219,26 @@ class Gemm {
   // scratch memory from row `place`.
   void for_each_tile(const std::function<void(Val, Val, int64_t)>& visit) {
     const std::optional<int64_t> rows = rows_.static_value();
-    if (rows && *rows <= most_rows_) {
+    if (rows && *rows <= tile_rows_) {
       if (*rows > 0) visit(first_row_, b_.i64(0), *rows);
       return;
     }
     const Val count = b_.sub(last_row_, first_row_);
-    const Val full = b_.binary(kir::Op::kSDiv, count, b_.i64(most_rows_));
+    const Val full = b_.binary(kir::Op::kSDiv, count, b_.i64(tile_rows_));
     b_.loop(b_.i64(0), full, {}, [&](Val t) {
-      const Val place = b_.mul(t, b_.i64(most_rows_));
-      visit(b_.add(first_row_, place), place, most_rows_);
+      const Val place = b_.mul(t, b_.i64(tile_rows_));
+      visit(b_.add(first_row_, place), place, tile_rows_);
     });
-    const Val place = b_.mul(full, b_.i64(most_rows_));
+    const Val place = b_.mul(full, b_.i64(tile_rows_));
     const Val row = b_.add(first_row_, place);
-    if (rows) {
-      const int64_t rest = *rows % most_rows_;
+    // Whole tiles fill every block but the last, or there is one block.
+    if (rows && (tile_rows_ == most_rows_ || *rows <= most_rows_)) {
+      const int64_t rest = *rows % tile_rows_;
       if (rest == 0) return;
       b_.if_then(b_.cmp(kir::Pred::kSLt, row, last_row_), [&] { visit(row, place, rest); });
       return;
     }
-    for_each_power(b_, row, b_.sub(last_row_, row), most_rows_,
+    for_each_power(b_, row, b_.sub(last_row_, row), tile_rows_,
                    [&](Val first, int64_t tile) { visit(first, b_.sub(first, first_row_), tile); });
   }
 
@@ -374,14 +400,19 @@ class Gemm {
   kir::Type acc_;
 
   Dim rows_, depth_, columns_, panels_;
+  int64_t parts_ = 1;
+  Dim part_depth_;
   bool is_narrow_ = false;  // one panel, of which the rest is empty
-  int64_t most_rows_ = 0, together_ = 1, depth_block_ = 0, stride_ = 0, ahead_ = 0;
+  // Rows that blocks are made of, rows of a tile, panels worked on together.
+  int64_t most_rows_ = 0, tile_rows_ = 0, together_ = 1;
+  int64_t depth_block_ = 0, stride_ = 0, ahead_ = 0;
   Dim depth_blocks_, block_rows_, block_panels_;
   uint32_t scratch_ = 0, partial_ = 0;
 
   // Values of the block being emitted.
   Val first_panel_ = nullptr, last_panel_ = nullptr, first_row_ = nullptr, last_row_ = nullptr;
-  Val depth_from_ = nullptr, depth_count_ = nullptr, first_block_ = nullptr, last_block_ = nullptr;
+  Val part_from_ = nullptr, depth_from_ = nullptr, depth_count_ = nullptr, first_block_ = nullptr,
+      last_block_ = nullptr;
 };
 
 }  // namespace

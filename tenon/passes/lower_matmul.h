@@ -36,6 +36,8 @@ struct MatmulEmission {
   // The buffer of what a right operand that is read in place is packed from, where that is memory.
   std::optional<uint32_t> right_buffer;
   bool wide = true;  // the target has 32 vector registers
+  // Without `wide`: the kernel stands beside a wide one and has its grid and scratch memory.
+  bool beside_wide = false;
 };
 
 // Fills in the body, grid, scratch and cost of `emission.context.builder().kernel()`.

@@ -7,7 +7,8 @@ using ops::Index;
 
 MatmulIndex::MatmulIndex(kir::Builder& builder, const ir::Node& matmul)
     : b_(builder), matmul_(matmul) {
-  const Shape& shape = matmul.types[0].shape;
+  Shape shape = matmul.types[0].shape;
+  if (matmul.attrs.i("parts") > 1) shape.erase(shape.begin());
   const auto rank = static_cast<ptrdiff_t>(matmul.operands[1].shape().size()) - 3;
   batch_ = Shape(shape.begin(), shape.begin() + rank);
   row_shape_ = Shape(shape.begin() + rank, shape.end() - 1);
@@ -42,6 +43,7 @@ Index MatmulIndex::right(Val panel, Val k, Val j) const {
 
 Index MatmulIndex::result(Val row, Val column) const {
   Index index = index_;
+  if (part_ != nullptr) index.insert(index.begin(), part_);
   append_row(index, row, column);
   return index;
 }

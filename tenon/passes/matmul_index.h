@@ -16,6 +16,8 @@ class MatmulIndex {
   const Dim& rows() const { return rows_; }      // of one batch, flat
   // Chooses the batch that the indices below belong to, by its flat number.
   void set_batch(kir::Val number) { index_ = ops::unflatten_index(b_, batch_, number); }
+  // The part of the common dimension that results belong to; only where the product has parts.
+  void set_part(kir::Val number) { part_ = number; }
 
   ops::Index left(kir::Val row, kir::Val k) const;
   ops::Index right(kir::Val panel, kir::Val k, kir::Val j) const;
@@ -31,6 +33,7 @@ class MatmulIndex {
   Shape batch_, row_shape_;
   Dim rows_;
   ops::Index index_;
+  kir::Val part_ = nullptr;
 };
 
 }  // namespace tenon::passes

@@ -9,6 +9,7 @@
 #include "tenon/abi/module.h"
 #include "tenon/ir/graph.h"
 #include "tenon/kir/kernel.h"
+#include "tenon/passes/registers.h"
 
 namespace tenon::passes {
 
@@ -25,8 +26,8 @@ class ModuleBuilder {
   abi::Module module;
   std::vector<kir::Kernel> kernels;
   std::unordered_map<const ir::Graph*, uint32_t> programs;  // of the bodies planned so far
-  bool few_registers = false;                               // as in Options of pipeline.h
-  bool explain = false;                                     // what fusion did is written down
+  Registers registers = Registers::kMany;
+  bool explain = false;  // what fusion did is written down
 
  private:
   struct DimHash {

@@ -33,6 +33,11 @@ constexpr int64_t kColumnsWorthPackingOnce = 4;
 // A shorter common dimension leaves most of a row of words empty.
 constexpr int64_t kDepthWorthWords = 16;
 
+// The most rows and columns of a product that is split over its common dimension, and the part that
+// is worth a task.
+constexpr int64_t kFewResults = 128;
+constexpr int64_t kDepthOfPart = 4096;
+
 // Whether values are computed from constants and external data alone.
 class ConstantAnalysis {
  public:
@@ -82,6 +87,36 @@ Right choose_right(const ir::Node& node, bool words, bool constant) {
   if (columns && *columns < kColumnsWorthTiles) return Right::kElementwise;
   const bool in_place = (rows && *rows < kRowsWorthPacking) || (columns && *columns <= kFewColumns);
   return in_place ? Right::kInPlace : Right::kPacked;
+}
+
+// Parts of a long common dimension whose sums are added up in the end, so that threads share a
+// product of few results. Their number follows from the shapes alone.
+int64_t choose_parts(const ir::Value& a, const ir::Value& b) {
+  if (b.type().rank() != 2) return 1;
+  const std::optional<int64_t> depth = b.shape()[0].static_value();
+  const std::optional<int64_t> columns = b.shape()[1].static_value();
+  const std::optional<int64_t> rows = known_rows(a, b);
+  if (!depth || !columns || !rows || *depth < 2 * kDepthOfPart) return 1;
+  return *rows <= kFewResults && *columns <= kFewResults ? *depth / kDepthOfPart : 1;
+}
+
+// A product with one column as the sum of products of elements, which reads rows at the speed of
+// memory.
+std::optional<ir::Value> as_sum(const ir::Node& node, std::span<const ir::Value> operands) {
+  const ir::Value& b = operands[1];
+  if (b.type().rank() != 2 || b.shape()[1] != Dim(1)) return std::nullopt;
+  if (!is_float(node.types[0].dtype)) return std::nullopt;
+  const DType type = node.types[0].dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  const auto wide = [&](const ir::Value& x) {
+    return x.dtype() == type ? x : ops::cast(x, type, node.location);
+  };
+  const ir::Value column = ops::reshape(wide(b), Shape{b.shape()[0]}, node.location);
+  const ir::Value products = ops::mul(wide(operands[0]), column, node.location);
+  const ir::Value sums = ops::sum(products, std::vector<int64_t>{-1}, false, node.location);
+  const ir::Value narrow = sums.dtype() == node.types[0].dtype
+                               ? sums
+                               : ops::cast(sums, node.types[0].dtype, node.location);
+  return ops::reshape(narrow, node.types[0].shape, node.location);
 }
 
 // qmatmul over packed codes; without codes, over the decoded weights, which are packed where they
@@ -136,6 +171,7 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
           return {{without_blocks(node, operands, analysis->is_constant(node.operands[1]))}};
         }
         if (node.op != matmul) return std::nullopt;
+        if (std::optional<ir::Value> sum = as_sum(node, operands)) return {{*sum}};
         const auto bytes = bytes_under_casts(operands);
         if (!bytes && !is_float(node.types[0].dtype)) return std::nullopt;
         const ir::Value& a = bytes ? (*bytes)[0] : operands[0];
@@ -144,8 +180,12 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
         const Right right = choose_right(node, words, analysis->is_constant(node.operands[1]));
         if (right == Right::kElementwise) return std::nullopt;
         ir::Value packed = ops::matmul_pack(b, words, node.location, right == Right::kInPlace);
-        return {
-            {ops::matmul_packed(a, packed, node.types[0].shape.back(), b.dtype(), node.location)}};
+        const int64_t parts = words ? 1 : choose_parts(a, b);
+        const Dim& columns = node.types[0].shape.back();
+        ir::Value product = ops::matmul_packed(a, packed, columns, b.dtype(), node.location, parts);
+        if (parts > 1) product = ops::sum(product, std::vector<int64_t>{0}, false, node.location);
+        if (product.dtype() == node.types[0].dtype) return {{product}};
+        return {{ops::cast(product, node.types[0].dtype, node.location)}};
       });
 }
 

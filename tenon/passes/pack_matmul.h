@@ -7,6 +7,9 @@
 //   of fewer rows, or of 2 to 64 columns, it reads the right operand in place; the others stay and
 //   are lowered by their element form. The same holds for bf16 by bf16, and for i32 products of i8
 //   or u8 by i8, cast to i32, which are packed in words from 16 rows and columns on.
+//   A float product with one column becomes a sum of products of elements. One of few rows and
+//   columns (128) over a long common dimension (8192) becomes one in parts and the sum of these:
+//   the order of summation follows from the shapes, never from the number of threads.
 //   Every `qmatmul` becomes a product over packed codes (ops/packed_qmatmul.h), or, for encodings
 //   without integer codes, over the decoded weights.
 // Stands before lift_externals, so that packed external data is what bodies take as parameters and

@@ -132,7 +132,7 @@ Lowered lower(const GraphPtr& graph, const Options& options) {
   const SetupSplit split = timer.run("split_setup", [&] { return split_setup(lowered.graph); });
   Programs programs;
   programs.builder.explain = options.explain;
-  programs.builder.few_registers = options.few_registers;
+  programs.builder.registers = options.registers;
   abi::Module& module = programs.builder.module;
   module.entry = timer.run("lower", [&] {
     if (split.setup != nullptr) {

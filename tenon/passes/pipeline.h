@@ -10,6 +10,7 @@
 #include "tenon/ir/verify.h"
 #include "tenon/kir/kernel.h"
 #include "tenon/passes/explanation.h"
+#include "tenon/passes/registers.h"
 
 namespace tenon::passes {
 
@@ -34,7 +35,7 @@ struct Options {
   std::string stop_after;         // a graph pass's name: lowering is not run
   bool verify = false;            // run stage specs after each pass
   bool explain = false;           // fill Lowered::explanation
-  bool few_registers = false;     // all levels to come have fewer than 32 vector registers
+  Registers registers = Registers::kMany;
   std::function<void(std::string_view pass, const ir::GraphPtr&)> print_after;
 };
 

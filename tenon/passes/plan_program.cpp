@@ -84,7 +84,7 @@ class Planner {
   void add_launch(const Group& group,
                   const std::unordered_map<Value, MemoryId, ir::ValueHash>& at) {
     const InPlace in_place = at.empty() ? choose_in_place(group) : InPlace();
-    GroupKernel lowered = lower_group(group, "k", in_place, module_.few_registers);
+    GroupKernel lowered = lower_group(group, "k", in_place, module_.registers);
     abi::LaunchStep launch;
     const kir::Kernel& kernel = lowered.kernel;
     for (const Dim& dim : kernel.dims) launch.dims.push_back(module_.dim(dim));

@@ -73,6 +73,10 @@ TEST(Products, OfFloatsOnEveryPath) {
                          Sizes{20, 33, 17}, Sizes{70, 40, 70}, Sizes{9, 21, 1}, Sizes{5, 0, 20}}) {
     for (const DType dtype : {f32, f64, f16}) expect_product(s, dtype, dtype, dtype, false);
   }
+  // Over a long common dimension in parts, and sums of products.
+  for (const Sizes& s : {Sizes{3, 9001, 5}, Sizes{1, 8192, 17}, Sizes{2, 9001, 1}}) {
+    expect_product(s, f32, f32, f32, false);
+  }
   expect_product({18, 1, 40}, bf16, bf16, bf16, false);
   expect_product({6, 33, 36}, bf16, f32, f32, false);
   expect_product({30, 33, 36}, f32, f32, f32, true);

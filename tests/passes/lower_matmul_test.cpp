@@ -45,6 +45,7 @@ struct Case {
   DType b_type = DType::kF32;
   bool scratch_partial = false;
   bool words = false;
+  int64_t parts = 1;
 };
 
 std::vector<int64_t> sizes_of(const Shape& shape, const Dim::Lookup& lookup) {
@@ -60,7 +61,7 @@ Literal random_literal(DType dtype, std::vector<int64_t> dims, std::mt19937& ran
   return literal;
 }
 
-void run_case(const Case& c, bool wide) {
+void run_case(const Case& c, bool wide, bool beside_wide = false) {
   std::mt19937 random(7);
   Dim::Lookup lookup = [&](std::string_view name) -> std::optional<int64_t> {
     if (name == kDimThreads) return 2;
@@ -72,7 +73,7 @@ void run_case(const Case& c, bool wide) {
   ir::Value b = ir::make_parameter({c.b_type, c.b}, "b");
   ir::Value pack = ops::matmul_pack(b, c.words);
   ir::Value packed = ir::make_parameter(pack.type(), "packed");
-  ir::Value product = ops::matmul_packed(a, packed, c.b.back(), c.b_type);
+  ir::Value product = ops::matmul_packed(a, packed, c.b.back(), c.b_type, nullptr, c.parts);
 
   Literal a_data = random_literal(c.a_type, sizes_of(c.a, lookup), random);
   Literal b_data = random_literal(c.b_type, sizes_of(c.b, lookup), random);
@@ -80,7 +81,7 @@ void run_case(const Case& c, bool wide) {
   ir::Attrs pack_attrs{{"words", c.words}};
   Literal packed_data = ops::kMatmulPack.eval({pack_attrs, {&b_data, 1}, {&packed_type, 1}})[0];
   ir::ConcreteType type{product.dtype(), sizes_of(product.shape(), lookup)};
-  ir::Attrs attrs{{"n", Shape{type.dims.back()}}, {"right", c.b_type}};
+  ir::Attrs attrs{{"n", Shape{type.dims.back()}}, {"right", c.b_type}, {"parts", c.parts}};
   std::vector<Literal> operands = {a_data, packed_data};
   Literal expected = ops::kMatmulPacked.eval({attrs, operands, {&type, 1}})[0];
 
@@ -91,7 +92,8 @@ void run_case(const Case& c, bool wide) {
   context.bind(a, builder.add_buffer("a", c.a_type, false));
   context.bind(packed, builder.add_buffer("packed", packed.dtype(), false));
   uint32_t out = builder.add_buffer("out", product.dtype(), true);
-  MatmulEmission emission{*product.node, context, nullptr, std::nullopt, 1, std::nullopt, wide};
+  MatmulEmission emission{*product.node, context, nullptr,    std::nullopt, 1,
+                          std::nullopt,  wide,    beside_wide};
   if (!c.scratch_partial && (product.dtype() == DType::kF32 || product.dtype() == DType::kF64))
     emission.partial_buffer = out;
   emission.finish = [&](std::span<const Val> index, Val value, Val inside) {
@@ -148,6 +150,10 @@ const Case kCases[] = {
     {{15, 1100}, {1100, 32}, {}, DType::kF16, DType::kF16},
     {{5, 8}, {8, 32}, {}, DType::kF32, DType::kBF16},
     {{15, 12}, {12, 48}, {}, DType::kF64, DType::kF64},
+    {{3, 500}, {500, 40}, {}, DType::kF32, DType::kF32, false, false, 3},
+    {{17, 640}, {640, 33}, {}, DType::kF16, DType::kF16, false, false, 5},
+    {{2, 5, 70}, {2, 70, 9}, {}, DType::kF64, DType::kF64, false, false, 4},
+    {{"m", "k"}, {"k", 35}, {{"m", 5}, {"k", 2700}}, DType::kF32, DType::kF32, true, false, 2},
     {{1, 40}, {40, 70}, {}, DType::kBF16, DType::kBF16, false, true},
     {{2, 37, 33}, {33, 32}, {}, DType::kBF16, DType::kBF16, false, true},
     {{2, 33, 65}, {2, 65, 40}, {}, DType::kI8, DType::kI8, false, true},
@@ -168,6 +174,7 @@ const Case kCases[] = {
 
 TEST_P(LowerMatmul, Wide) { run_case(kCases[GetParam()], true); }
 TEST_P(LowerMatmul, Narrow) { run_case(kCases[GetParam()], false); }
+TEST_P(LowerMatmul, NarrowBesideWide) { run_case(kCases[GetParam()], false, true); }
 INSTANTIATE_TEST_SUITE_P(Cases, LowerMatmul,
                          ::testing::Range(0, static_cast<int>(std::size(kCases))));
 
