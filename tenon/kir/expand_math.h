@@ -1,5 +1,5 @@
 // Rewrites the functions of kernel.h (exp … hypot) into arithmetic: polynomials, range reductions
-// and tables, for f32 and f64, at most 2.5 ulp (4 for gelu's tail and pow), right for subnormals,
+// and tables, for f32 and f64, at most 2.5 ulp, right for subnormals,
 // infinities, NaN, signed zeros and huge arguments. One definition serves every target.
 #pragma once
 

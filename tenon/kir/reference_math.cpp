@@ -33,8 +33,9 @@ W erf_inverse(W y) {
     W error = std::fabs(y) < static_cast<W>(0.5) ? std::erf(x) - std::fabs(y) : q - std::erfc(x);
     W step = error * kHalfSqrtPi<W> * std::exp(x * x);
     W next = x - step / (1 + x * step);
-    if (next == x) break;
+    bool close = std::fabs(next - x) <= static_cast<W>(1e-7) * x;  // each step cubes the error
     x = next;
+    if (close) break;
   }
   return std::copysign(x, y);
 }

@@ -23,4 +23,27 @@ inline kir::Kernel math_kernel(kir::Op op, DType dtype) {
   return kernel;
 }
 
+// Generated code of a mathematical function.
+class MathCode {
+ public:
+  MathCode(kir::Op op, DType dtype, Isa isa)
+      : kernel_(math_kernel(op, dtype)), image_(compiled(isa), isa) {}
+
+  template <class F>
+  void run(const std::vector<F>& a, const std::vector<F>& b, std::vector<F>& out) const {
+    void* buffers[] = {const_cast<F*>(a.data()), const_cast<F*>(b.data()), out.data()};
+    int64_t status = 0;
+    abi::KernelArgs args{buffers, nullptr, nullptr, &status, &runtime_table()};
+    image_.entry(0)(&args, 0, static_cast<int64_t>(a.size()));
+  }
+
+ private:
+  Image compiled(Isa isa) {
+    const kir::Kernel* kernels[] = {&kernel_};
+    return compile(kernels, {.isa = isa});
+  }
+  kir::Kernel kernel_;
+  LoadedImage image_;
+};
+
 }  // namespace tenon::codegen::test

@@ -34,39 +34,57 @@ Value quarters_polynomial(const std::array<std::array<float, 16>, kCount>& coeff
                            muladd(quarters.number, -0.25, t));
 }
 
-// erfc(t) exp(t^2) for t >= 0, a polynomial in u = 1 - 2k / (t + k). With `low`, which is what t
-// lacks of the argument, that and what 1 / (t + k) lost by rounding is made good through the
-// derivative, 2 t erfc(t) exp(t^2) - 2 / sqrt(pi).
-Value scaled_erfc(Value t, const Value* low) {
+// A number and what it lost by rounding.
+struct Twofold {
+  Value high;
+  Value low;
+};
+
+// erfc(t + low) exp((t + low)^2) for t >= 0, from a polynomial in u = 1 - 2k / (t + k). What 1 / (t
+// + k) lost by rounding is made good like `low`, through the derivative, 2 t erfc(t) exp(t^2) - 2 /
+// sqrt(pi).
+Twofold scaled_erfc(Value t, Value low) {
   double k = t.is_f64() ? 4 : 2;
   Value sum = t + k;
   Value w = 1.0 / sum;
   Value u = muladd(w, -2 * k, 1.0);
-  Value p = polynomial(
-      u,
-      {0x1.058672p0, -0x1.5fd388p-1, 0x1.1e2dc2p-2, -0x1.2a86c8p-5, -0x1.604f66p-6, 0x1.a83a7ep-8,
-       0x1.907c14p-9, -0x1.b1d832p-11, -0x1.31c56ep-11, 0x1.75c402p-15, 0x1.11a28p-14},
-      {0x1.18932bf08e154p0,    -0x1.f3fe31ecb49bep-1,  0x1.8be202d26c748p-1,
-       -0x1.14eacb1ad03b8p-1,  0x1.52cac2370edb6p-2,   -0x1.645fd8a4b84f6p-3,
-       0x1.38dbd2c93932fp-4,   -0x1.b00c052de0434p-6,  0x1.908f46ed3de6dp-8,
-       -0x1.269b4ef287075p-12, -0x1.dd282f2d2c9b3p-12, 0x1.72cd8b6d9b862p-13,
-       -0x1.e8185c77e6dbcp-19, -0x1.3c6c909bc8b8ep-16, 0x1.3b4eaa8adfd3fp-18,
-       0x1.7e222de082ffcp-20,  -0x1.ca6926b5c2904p-21, -0x1.457e173f616dap-24,
-       0x1.1ec595301a088p-23,  0x1.6d0a58df9749ep-29,  -0x1.7d2ff72718127p-26,
-       -0x1.1253e186a0a0fp-29, 0x1.ae7afa7df4205p-29,  0x1.ecdd4f726bf5dp-31});
-  if (low == nullptr) return w * p;
-  Value missing = t - (sum - k) + *low;
+  Value first = u.pick(0x1.058672p0, 0x1.18932bf08e154p0);
+  Value q =
+      polynomial(u,
+                 {-0x1.5fd388p-1, 0x1.1e2dc2p-2, -0x1.2a86c8p-5, -0x1.604f66p-6, 0x1.a83a7ep-8,
+                  0x1.907c14p-9, -0x1.b1d832p-11, -0x1.31c56ep-11, 0x1.75c402p-15, 0x1.11a28p-14},
+                 {-0x1.f3fe31ecb49bep-1,  0x1.8be202d26c748p-1,   -0x1.14eacb1ad03b8p-1,
+                  0x1.52cac2370edb6p-2,   -0x1.645fd8a4b84f6p-3,  0x1.38dbd2c93932fp-4,
+                  -0x1.b00c052de0434p-6,  0x1.908f46ed3de6dp-8,   -0x1.269b4ef287075p-12,
+                  -0x1.dd282f2d2c9b3p-12, 0x1.72cd8b6d9b862p-13,  -0x1.e8185c77e6dbcp-19,
+                  -0x1.3c6c909bc8b8ep-16, 0x1.3b4eaa8adfd3fp-18,  0x1.7e222de082ffcp-20,
+                  -0x1.ca6926b5c2904p-21, -0x1.457e173f616dap-24, 0x1.1ec595301a088p-23,
+                  0x1.6d0a58df9749ep-29,  -0x1.7d2ff72718127p-26, -0x1.1253e186a0a0fp-29,
+                  0x1.ae7afa7df4205p-29,  0x1.ecdd4f726bf5dp-31});
+  Value rest = u * q;
+  Value p = first + rest;
+  Value part = p - rest;
+  Value p_low = (rest - (p - part)) + (first - part) + fma(u, q, -rest);
+  Value missing = t - (sum - k) + low;
   Value lost = fma(-w, sum, t.make(1.0)) - w * missing;
   Value slope = muladd(t * -2.0, w * p, 0x1.20dd750429b6dp0);
-  return muladd(w, p, lost * sum * slope);
+  Value high = w * p;
+  return {high, fma(w, p, -high) + muladd(w, p_low, lost * sum * slope)};
 }
 
 // exp(t*t/2) (1 - Phi(t)) for 0 <= t < 15, from tables: a division by t + k would cost 2 ulp.
-Value tabled_normal_tail(Value t) {
+Twofold tabled_normal_tail(Value t) {
   Value shifted = t + 1.0;
   Value interval = lshr(to_bits(shifted) - to_bits(t.make(1.0)), 21);
   interval = bit_and(interval, 15);  // NaN
-  return tabled_polynomial(kGeluCoefficients, interval, t - entry(kGeluMiddle, interval));
+  Value d = t - entry(kGeluMiddle, interval);
+  Value middle = entry(kGeluCoefficients[0], interval);
+  Value slope = entry(kGeluCoefficients.back(), interval);
+  for (size_t k = kGeluCoefficients.size() - 1; k-- > 1;)
+    slope = muladd(slope, d, entry(kGeluCoefficients[k], interval));
+  Value rest = slope * d;
+  Value sum = middle + rest;
+  return {sum, rest - (sum - middle)};
 }
 
 // 1 - Phi(t) for 0 <= t < kNear, f32: without the exponential, since nearly all arguments of a
@@ -75,28 +93,30 @@ constexpr double kNear = 3.875;
 
 Value near_normal_tail(Value t) { return quarters_polynomial(kGeluNear, t); }
 
-Value scaled_normal_tail(Value t) {
+// exp(t*t/2) (1 - Phi(t)).
+Twofold scaled_normal_tail(Value t) {
   if (!t.is_f64()) return tabled_normal_tail(t);
   Value scale = t.make(0x1.6a09e667f3bcdp-1);
   Value argument = t * scale;
   Value low = muladd(t, -0x1.bdd3413b26456p-55, fma(t, scale, -argument));
-  return scaled_erfc(argument, &low) * 0.5;
+  Twofold twice = scaled_erfc(argument, low);
+  return {twice.high * 0.5, twice.low * 0.5};
 }
 
-// factor * exp(-t*t * scale), where that is not far below the least number: the square is taken
-// with its rounding error. `scale` is 1 or 1/2.
-Value times_gaussian(Value t, double scale, Value factor) {
+// (factor + low) * exp(-t*t * scale), where that is not far below the least number: the square is
+// taken with its rounding error. `scale` is 1 or 1/2.
+Value times_gaussian(Value t, double scale, Value factor, Value low) {
   Value scaled = t * -scale;
   Value square = scaled * t;
   Value lost = fma(scaled, t, -square);
-  return exp_of_sum(square, lost, factor);
+  return exp_of_sum(square, lost, factor, low);
 }
 
 // erfc(|x|), with |x| brought below where the result is 0.
-Value erfc_of_magnitude(Value x, bool exact = true) {
+Value erfc_of_magnitude(Value x) {
   Value t = at_most(abs(x), x.is_f64() ? 27.3 : 10.2);
-  Value zero = x.make(0.0);
-  return times_gaussian(t, 1, scaled_erfc(t, exact ? &zero : nullptr));
+  Twofold scaled = scaled_erfc(t, x.make(0.0));
+  return times_gaussian(t, 1, scaled.high, scaled.low);
 }
 
 // erf(x) for |x| <= 1.
@@ -126,15 +146,21 @@ Value erfinv_guess(Value y) {
 }  // namespace
 
 Value erf(Value x) {
-  if (!x.is_f64()) {
+  Value a = abs(x);
+  Value small = below_normal(a);
+  Value t = select(small, 1.0, a);
+  auto value = [&] {
+    if (x.is_f64()) return select(t < 1.0, erf_near(t), 1.0 - erfc_of_magnitude(t));
     // From kOne on the nearest float is 1; the one before it is right from the bound on.
     constexpr double kOne = 0x1.f5a888p1;
-    Value t = abs(x);
     Value within = quarters_polynomial(kErfTable, at_most(t, 0x1.effffep1));
-    return copysign(select(t > kOne, 1.0, within), x);
-  }
-  Value far = copysign(1.0 - erfc_of_magnitude(x), x);
-  return select(abs(x) < 1.0, erf_near(x), far);
+    return select(t > kOne, 1.0, within);
+  };
+  Value r = rarely(small, value(), [&] {
+    constexpr double kSlopeLessOne = 0x1.06eba8214db69p-3;
+    return from_bits(to_bits(a) + bits_of_units(units_of(a) * kSlopeLessOne));
+  });
+  return copysign(r, x);
 }
 
 Value erfc(Value x) {
@@ -143,13 +169,19 @@ Value erfc(Value x) {
     Value wide = erfc(convert(Op::kFExt, Type::kF64, x));
     return convert(Op::kFTrunc, Type::kF32, wide);
   }
-  Value tail = erfc_of_magnitude(x);
+  Value a = abs(x);
+  Value tail = erfc_of_magnitude(at_least(a, 0.5));
   Value far = select(x < 0.0, 2.0 - tail, tail);
-  return select(abs(x) < 0.5, 1.0 - erf_near(x), far);
+  // Up to here the result is above 1/4, which keeps the error of erf below 2 ulp.
+  constexpr double kNearEnd = 0.8125;
+  return select(a < kNearEnd, 1.0 - copysign(erf_near(at_least(a, 0x1p-60)), x), far);
 }
 
 Value erfinv(Value x) {
-  Value y = abs(x);
+  Value magnitude = abs(x);
+  Value small = below_normal(magnitude);
+  Value tiny = magnitude < (x.is_f64() ? 0x1p-27 : 0x1p-13);
+  Value y = select(tiny, 0.5, magnitude);
   Value central = y < 0.75;
   Value r = erfinv_guess(y);
   // Halley's method on erf in the centre and on erfc, where it keeps its precision, outside.
@@ -158,8 +190,9 @@ Value erfinv(Value x) {
     Value step = error * 0x1.c5bf891b4ef6bp-1 * exp(r * r);
     r = r - step / muladd(r, step, 1.0);
   }
-  Value tiny = y < (x.is_f64() ? 0x1p-27 : 0x1p-13);
-  r = select(tiny, y * 0x1.c5bf891b4ef6bp-1, r);
+  Value slope = x.make(0x1.c5bf891b4ef6bp-1);
+  r = select(tiny, normal_part(magnitude) * slope, r);
+  r = rarely(small, r, [&] { return from_bits(bits_of_units(units_of(x) * slope)); });
   r = select(equal(y, 1.0), std::numeric_limits<double>::infinity(), r);
   return copysign(r, x);
 }
@@ -172,20 +205,29 @@ Value gelu_from_tail(Value x, Value tail) { return select(x > 0.0, x - tail, tai
 Value gelu_everywhere(Value x) {
   double limit = x.is_f64() ? 39 : 14.5;
   Value bounded = at_most(at_least(x, -limit), limit);
-  Value t = abs(bounded);
+  Value t = at_least(abs(bounded), x.is_f64() ? 0x1p-60 : 0x1p-30);
   // x (1 - Phi(|x|)); the factors stand before the scaling, which may round to a subnormal.
-  Value tail = times_gaussian(t, 0.5, bounded * scaled_normal_tail(t));
+  Twofold scaled = scaled_normal_tail(t);
+  Value factor = bounded * scaled.high;
+  Value low = muladd(bounded, scaled.low, fma(bounded, scaled.high, -factor));
+  Value tail = times_gaussian(t, 0.5, factor, low);
   return gelu_from_tail(x, tail);
 }
 
 }  // namespace
 
 Value gelu(Value x) {
-  if (x.is_f64()) return gelu_everywhere(x);
-  Value t = abs(x);
-  Value usual = gelu_from_tail(x, x * near_normal_tail(t));
+  Value small = below_normal(abs(x));
+  Value y = select(small, 1.0, x);
+  auto half = [&] { return copysign(from_bits(bits_of_units(units_of(x) * 0.5)), x); };
+  if (x.is_f64()) return rarely(small, gelu_everywhere(y), half);
+  Value t = abs(y);
+  Value usual = gelu_from_tail(y, y * near_normal_tail(t));
   Value far = cmp(Pred::kUGe, to_bits(t), to_bits(t.make(kNear)));  // NaN too
-  return rarely(far, usual, [&] { return gelu_everywhere(x); });
+  return rarely(either(small, far), usual, [&] {
+    Value r = rarely(far, usual, [&] { return gelu_everywhere(y); });
+    return select(small, half(), r);
+  });
 }
 
 }  // namespace tenon::kir::math

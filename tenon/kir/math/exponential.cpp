@@ -6,25 +6,15 @@ namespace {
 
 constexpr double kLog2E = 0x1.71547652b82fep0;
 
-// x + low - n * scale * ln 2, where n is a whole number of few enough bits that n times the high
-// part of ln 2 is exact.
-Value reduce(Value x, const Value* low, Value n, double scale) {
-  Value r = muladd(n, n.pick(-0x1.62e4p-1 * scale, -0x1.62e42feep-1 * scale), x);
-  Value rest = n.pick(-0x1.7f7d1cp-20 * scale, -0x1.a39ef35793c76p-33 * scale);
-  return low == nullptr ? muladd(n, rest, r) : r + muladd(n, rest, *low);
+// x - n ln 2 in two parts, where n is a whole number of few enough bits that n times the high part
+// of ln 2 is exact.
+Value high_reduced(Value x, Value n) {
+  return muladd(n, n.pick(-0x1.62e4p-1, -0x1.62e42feep-1), x);
 }
-
-// exp(r) - 1 for |r| <= ln 2.
-Value expm1_wide(Value r) {
-  Value q = polynomial(
-      r,
-      {0x1p-1, 0x1.55555ap-3, 0x1.555552p-5, 0x1.110c4ep-7, 0x1.6c174ep-10, 0x1.a5027ep-13,
-       0x1.a266b4p-16},
-      {0x1.fffffffffffffp-2, 0x1.555555555555dp-3, 0x1.5555555555acep-5, 0x1.111111110fe62p-7,
-       0x1.6c16c16b04532p-10, 0x1.a01a01a3302b1p-13, 0x1.a01a040a72917p-16, 0x1.71de3746f71ddp-19,
-       0x1.27e289c12cd3bp-22, 0x1.ae663f7a105b4p-26, 0x1.213312ce3179p-29, 0x1.61db4ffe9f4c1p-33});
-  return muladd(r * r, q, r);
+Value low_reduced(Value n, Value low) {
+  return muladd(n, n.pick(-0x1.7f7d1cp-20, -0x1.a39ef35793c76p-33), low);
 }
+Value reduce(Value x, Value n) { return low_reduced(n, high_reduced(x, n)); }
 
 // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2.
 Value second_order(Value r) {
@@ -39,25 +29,23 @@ Value second_order(Value r) {
 Value exp_narrow(Value r) { return muladd(muladd(second_order(r), r, 1.0), r, 1.0); }
 Value expm1_narrow(Value r) { return muladd(r * r, second_order(r), r); }
 
-// exp(x) = (1 + excess) * s * s with s = 2^m: two factors reach every exponent, subnormals with one
-// rounding.
-struct Scaled {
-  Value excess;
-  Value s;
-  // factor * exp(x)
-  Value times(Value factor) const { return muladd(factor, excess, factor) * s * s; }
-};
+// x without changing exp(x) or exp2(x), but never subnormal.
+Value not_subnormal(Value x) { return x + x.pick(0x1p-50, 0x1p-110); }
 
-Scaled scaled_exp(Value x, const Value* low) {
-  Rounded m = round_scaled(x, kLog2E / 2, bias(x));
-  Value r = reduce(x, low, m.number, 2);
-  return {expm1_wide(r), from_bits(shl(m.bits, fraction_bits(x)))};
+// From this power of two down, results may be subnormal.
+Value deep_power(Value like) { return like.pick(-125, -1021); }
+
+// a 2^n for a from 1/2 to 2, where products do not round to subnormal numbers.
+Value scaled(Value a, Value n) {
+  Value r = scale(a, binary(Op::kFMaxFast, deep_power(n), n));
+  int up = a.is_f64() ? 500 : 100;
+  return rarely(n < deep_power(n), r, [&] { return lowered(scale(a, n + up), up); });
 }
 
 // (exp(x) - 1) / 2^shift for x up to about (bias + shift) ln 2.
 Value expm1_over(Value x, int shift) {
   Rounded n = round_scaled(x, kLog2E, bias(x) - shift);
-  Value r = reduce(x, nullptr, n.number, 1);
+  Value r = reduce(x, n.number);
   Value s = from_bits(shl(n.bits, fraction_bits(x)));
   return muladd(s, expm1_narrow(r), s - 1.0 / (1 << shift));
 }
@@ -67,66 +55,89 @@ Value bounded(Value x, double low32, double high32, double low64, double high64)
   return at_most(above, x.is_f64() ? high64 : high32);
 }
 
-// x itself near 0, where dividing a subnormal number would lose bits of it.
-Value or_itself(Value x, Value result) { return select(abs(x) < 0x1p-70, x, result); }
-
 }  // namespace
 
 Value exp(Value x) {
-  x = bounded(x, -104, 89, -746, 710);
+  x = not_subnormal(bounded(x, -104, 89, -746, 710));
   Value n = round_scaled(x, kLog2E).number;
-  return scale(exp_narrow(reduce(x, nullptr, n, 1)), n);
+  return scaled(exp_narrow(reduce(x, n)), n);
 }
 
-Value exp_of_sum(Value hi, Value lo, Value factor) { return scaled_exp(hi, &lo).times(factor); }
+Value exp_of_sum(Value hi, Value lo, Value factor, Value factor_low) {
+  Rounded n = round_scaled(hi, kLog2E, bias(hi));
+  Value high = high_reduced(hi, n.number), low = low_reduced(n.number, lo);
+  Value r = high + low;
+  Value excess = expm1_narrow(r);
+  // What r and the factor lost.
+  Value rest = muladd(factor, low - (r - high), factor_low);
+  Value a = factor + muladd(factor, excess, muladd(rest, excess, rest));
+  // Powers of two so far down that the product may be subnormal are reached in two steps.
+  int up = hi.is_f64() ? 500 : 60;
+  Value least = n.bits.make_int((hi.is_f64() ? 0x4338000000000000 : 0x4b400000) + bias(hi) - up);
+  auto power = [&](Value bits) { return from_bits(shl(bits, fraction_bits(hi))); };
+  Value result = a * power(binary(Op::kSMax, n.bits, least));
+  return rarely(n.number < -up, result,
+                [&] { return copysign(lowered(abs(a) * power(add_int(n.bits, up)), up), factor); });
+}
 
 Value exp2(Value x) {
-  x = bounded(x, -151, 129, -1076, 1025);
-  Rounded m = round_scaled(x, 0.5, bias(x));
-  Value r = muladd(m.number, -2.0, x);
+  x = not_subnormal(bounded(x, -151, 129, -1076, 1025));
+  Value n = round_scaled(x, 1).number;
+  Value r = x - n;
   Value q = polynomial(
       r,
-      {0x1.62e43p-1, 0x1.ebfbf2p-3, 0x1.c6b06ap-5, 0x1.3b2146p-7, 0x1.5d916p-10, 0x1.47da9p-13,
-       0x1.0039p-16},
-      {0x1.62e42fefa39efp-1, 0x1.ebfbdff82c587p-3, 0x1.c6b08d704a13ap-5, 0x1.3b2ab6fba5bep-7,
-       0x1.5d87fe789d987p-10, 0x1.430912f6bd98ap-13, 0x1.ffcbfc68e86b6p-17, 0x1.62c0251ff14bdp-20,
-       0x1.b5252f6c8575bp-24, 0x1.e4ca79885de9bp-28, 0x1.e8d4c7def69c6p-32, 0x1.c79f07513d9ffp-36,
-       0x1.7fdbcfbb3d5d2p-40});
-  Value s = from_bits(shl(m.bits, fraction_bits(x)));
-  return muladd(r, q, 1.0) * s * s;
+      {0x1.62e43p-1, 0x1.ebfbdep-3, 0x1.c6af9ep-5, 0x1.3b2c58p-7, 0x1.5ef4bcp-10, 0x1.42795ep-13},
+      {0x1.62e42fefa39efp-1, 0x1.ebfbdff82c598p-3, 0x1.c6b08d704a1acp-5, 0x1.3b2ab6fba1ecfp-7,
+       0x1.5d87fe78804b9p-10, 0x1.430913094194dp-13, 0x1.ffcbfd0139d14p-17, 0x1.62bfd4e386592p-20,
+       0x1.b523dce8bd522p-24, 0x1.e60593e75a07bp-28, 0x1.eb59e7426d0e4p-32});
+  return scaled(muladd(r, q, 1.0), n);
 }
 
 Value expm1(Value x) {
-  Value half = expm1_over(bounded(x, -18, 89, -38, 710), 1);
-  return or_itself(x, copysign(half + half, x));
+  return near_identity(x, x.is_f64() ? 0x1p-60 : 0x1p-30, [](Value from) {
+    Value half = expm1_over(bounded(from, -18, 89, -38, 710), 1);
+    return copysign(half + half, from);
+  });
 }
 
 Value sigmoid(Value x) {
   Value e = exp(-abs(x));
-  return select(x < 0.0, e, 1.0) / (e + 1.0);
+  Value bounded_e = at_least(e, x.is_f64() ? 0x1p-84 : 0x1p-44);
+  Value sum = bounded_e + 1.0;
+  Value lost = bounded_e - (sum - 1.0);
+  Value left = x < 0.0;
+  Value q = select(left, bounded_e, 1.0) / sum;
+  // What the sum lost, divided by the sum.
+  Value rest = select(left, 1.0 - q, q) * lost;
+  return select(x < (x.is_f64() ? -57.0 : -29.0), e, muladd(-q, rest, q));
 }
 
 Value sinh(Value x) {
-  Value quarter = expm1_over(at_most(abs(x), x.is_f64() ? 710.6 : 89.6), 2);
-  Value half = quarter + quarter;
-  Value bounded_half = at_most(half, 0x1p100);
-  return or_itself(x, copysign(half + bounded_half / muladd(bounded_half, 2.0, 1.0), x));
+  return near_identity(x, tiny_limit(x), [](Value from) {
+    Value quarter = expm1_over(at_most(abs(from), from.is_f64() ? 710.6 : 89.6), 2);
+    Value half = quarter + quarter;
+    Value bounded_half = at_most(half, 0x1p100);
+    return copysign(half + bounded_half / muladd(bounded_half, 2.0, 1.0), from);
+  });
 }
 
 Value cosh(Value x) {
-  Scaled e = scaled_exp(at_most(abs(x), x.is_f64() ? 711 : 90), nullptr);
-  Value half = e.times(x.make(0.5));
-  return half + 0.25 / half;
+  x = at_most(at_least(abs(x), tiny_limit(x)), x.is_f64() ? 711 : 90);
+  Value n = round_scaled(x, kLog2E).number;
+  Value half = scale(exp_narrow(reduce(x, n)) * 0.5, n);
+  return half + 0.25 / at_most(half, 0x1p100);
 }
 
 Value tanh(Value x) {
-  Value a = abs(x);
-  Value half = expm1_over(at_most(a + a, x.is_f64() ? 40 : 20), 1);
-  Value sum = half + 1.0;
-  Value q = half / sum;
-  // What the sum lost; 1 / sum is 1 - q. Where q is near 1 the quotient hardly notices.
-  Value lost = select(half < 1.0, half - (sum - 1.0), x.make(0.0));
-  return copysign(q - q * (1.0 - q) * lost, x);
+  return near_identity(x, tiny_limit(x), [](Value from) {
+    Value a = abs(from);
+    Value half = expm1_over(at_most(a + a, from.is_f64() ? 40 : 20), 1);
+    Value sum = half + 1.0;
+    Value q = half / sum;
+    // What the sum lost; 1 / sum is 1 - q. Where q is near 1 the quotient hardly notices.
+    Value lost = select(half < 1.0, half - (sum - 1.0), from.make(0.0));
+    return copysign(q - q * (1.0 - q) * lost, from);
+  });
 }
 
 }  // namespace tenon::kir::math

@@ -16,9 +16,9 @@ Value sigmoid(Value x);
 Value sinh(Value x);
 Value cosh(Value x);
 Value tanh(Value x);
-// factor * exp(hi + lo) where |lo| is below ulp(hi) and hi <= 0; rounded once where it is
-// subnormal.
-Value exp_of_sum(Value hi, Value lo, Value factor);
+// (factor + factor_low) * exp(hi + lo), where each low part is below an ulp of the other and hi <=
+// 0 is not subnormal; rounded once where it is subnormal.
+Value exp_of_sum(Value hi, Value lo, Value factor, Value factor_low);
 
 // --- logarithms ---
 Value log(Value x);

@@ -9,20 +9,27 @@ namespace {
 
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
-// x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), for positive normal x.
+// x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
 struct Parts {
   Value k;       // a whole number, as a float
   Value biased;  // k + bias, as an integer
   Value f;
 };
 
-Parts split(Value x) {
+// 2^fraction_bits + bias: from it on the exponent's bits, read as a whole number above
+// 2^fraction_bits, count k.
+Value usual_origin(Value x) { return x.make(std::ldexp(1.0, fraction_bits(x)) + bias(x)); }
+
+// Of positive normal x.
+Parts split(Value x, Value origin) {
   Value sqrt_half = to_bits(x.make(0x1.6a09e667f3bcdp-1));
   Value one = to_bits(x.make(1.0));
   Value t = to_bits(x) + (one - sqrt_half);
   Value biased = lshr(t, fraction_bits(x));
+  Value magic = to_bits(x.make(std::ldexp(1.0, fraction_bits(x))));
+  Value k = from_bits(binary(Op::kOr, biased, magic)) - origin;
   Value m = from_bits(bit_and(t, (int64_t{1} << fraction_bits(x)) - 1) + sqrt_half);
-  return {number_of(biased, x, -bias(x)), biased, m - 1.0};
+  return {k, biased, m - 1.0};
 }
 
 // log(1 + f) - f.
@@ -57,16 +64,22 @@ Value with_poles(Value x, Value usual) {
   return select(either(equal(x, inf), is_nan(x)), x, r);
 }
 
-// `regular(k, f)` for every x, with k adjusted for subnormals.
-template <class Regular>
-Value extended(Value x, const Regular& regular) {
-  Parts parts = split(x);
-  Value irregular = is_irregular(x);
-  return rarely(irregular, regular(parts.k, parts.f), [&] {
-    double shift = fraction_bits(x) + 1;
-    Parts scaled = split(x * std::ldexp(1.0, static_cast<int>(shift)));
-    return with_poles(x, regular(scaled.k - shift, scaled.f));
+// The parts of every x: a subnormal number is split in units of the least one, and where the
+// logarithm is no ordinary number, k is the infinity or NaN that it is.
+Parts split(Value x) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  Value usual = usual_origin(x);
+  Builder& b = *x.b;
+  Val init[] = {x.v, usual.v};
+  auto now = b.rarely(is_irregular(x).v, init, [&](std::span<const Val> from) {
+    Value subnormal = below_normal(x);
+    Value origin = select(subnormal, usual + (bias(x) + fraction_bits(x) - 1), {&b, from[1]});
+    origin = select(equal(x, 0.0), kInf, select(equal(x, kInf), -kInf, origin));
+    Value defined = cmp(Pred::kFGe, x, x.make(0.0));
+    origin = select(defined, origin, std::numeric_limits<double>::quiet_NaN());
+    return std::vector<Val>{select(subnormal, units_of(x), {&b, from[0]}).v, origin.v};
   });
+  return split(Value{&b, now[0]}, {&b, now[1]});
 }
 
 Value natural(Value k, Value f, Value correction) {
@@ -77,20 +90,21 @@ Value natural(Value k, Value f, Value correction) {
 }  // namespace
 
 Value log(Value x) {
-  return extended(x, [](Value k, Value f) { return natural(k, f, log_correction(f)); });
+  Parts parts = split(x);
+  return natural(parts.k, parts.f, log_correction(parts.f));
 }
 
 Value log2(Value x) {
-  return extended(x, [](Value k, Value f) {
-    Value high = f.pick(0x1.714p0, 0x1.715476p0);
-    Value low = f.pick(0x1.47652cp-12, 0x1.4ae0bf85ddf44p-26);
-    Value t = muladd(f, low, log_correction(f) * 0x1.71547652b82fep0);
-    return k + muladd(f, high, t);
-  });
+  Parts parts = split(x);
+  Value f = parts.f;
+  Value high = f.pick(0x1.714p0, 0x1.715476p0);
+  Value low = f.pick(0x1.47652cp-12, 0x1.4ae0bf85ddf44p-26);
+  Value t = muladd(f, low, log_correction(f) * 0x1.71547652b82fep0);
+  return parts.k + muladd(f, high, t);
 }
 
 Value coarse_log2(Value x) {
-  Parts parts = split(x);
+  Parts parts = split(x, usual_origin(x));
   Value s = parts.f / (parts.f + 2.0);
   Value z = s * s;
   Value p = polynomial(
@@ -102,19 +116,21 @@ Value coarse_log2(Value x) {
 }
 
 Value log10(Value x) {
-  return extended(x, [](Value k, Value f) {
-    Value high = f.pick(0x1.bc8p-2, 0x1.bcb7b1p-2);
-    Value low = f.pick(0x1.bd8a94p-13, 0x1.49b9438ca9aaep-28);
-    Value t = muladd(f, low, log_correction(f) * 0x1.bcb7b1526e50ep-2);
-    t = muladd(k, k.pick(0x1.3509f8p-18, 0x1.f79fef311f12bp-34), t);
-    return muladd(k, k.pick(0x1.344p-2, 0x1.34413508p-2), muladd(f, high, t));
-  });
+  Parts parts = split(x);
+  Value f = parts.f, k = parts.k;
+  Value high = f.pick(0x1.bc8p-2, 0x1.bcb7b1p-2);
+  Value low = f.pick(0x1.bd8a94p-13, 0x1.49b9438ca9aaep-28);
+  Value t = muladd(f, low, log_correction(f) * 0x1.bcb7b1526e50ep-2);
+  t = muladd(k, k.pick(0x1.3509f8p-18, 0x1.f79fef311f12bp-34), t);
+  return muladd(k, k.pick(0x1.344p-2, 0x1.34413508p-2), muladd(f, high, t));
 }
 
-Value log1p(Value x) {
+namespace {
+
+Value log1p_regular(Value x) {
   Value u = x + 1.0;
   Value lost = x - (u - 1.0);
-  Parts parts = split(u);
+  Parts parts = split(u, usual_origin(u));
   // 2^-k; where that is subnormal, what was lost is too small to matter.
   Value exponent = parts.biased.make_int(2 * bias(x)) - parts.biased;
   exponent = binary(Op::kSMax, exponent, exponent.make_int(0));
@@ -124,26 +140,32 @@ Value log1p(Value x) {
   return rarely(is_irregular(u), usual, [&] { return with_poles(u, usual); });
 }
 
-Value asinh(Value x) {
+Value asinh_regular(Value x) {
   Value a = abs(x);
   Value big = a > (x.is_f64() ? 0x1p60 : 0x1p30);
   Value square = a * a;
   Value excess = a + square / (sqrt(square + 1.0) + 1.0);
-  Value r = log1p(select(big, a, excess)) + select(big, kLn2, x.make(0.0));
+  Value r = log1p_regular(select(big, a, excess)) + select(big, kLn2, x.make(0.0));
   return copysign(r, x);
 }
+
+Value atanh_regular(Value x) {
+  Value a = abs(x);
+  return copysign(log1p_regular((a + a) / (1.0 - a)) * 0.5, x);
+}
+
+}  // namespace
+
+Value log1p(Value x) { return near_identity(x, x.is_f64() ? 0x1p-60 : 0x1p-30, log1p_regular); }
+Value asinh(Value x) { return near_identity(x, tiny_limit(x), asinh_regular); }
+Value atanh(Value x) { return near_identity(x, tiny_limit(x), atanh_regular); }
 
 Value acosh(Value x) {
   Value big = x > (x.is_f64() ? 0x1p60 : 0x1p30);
   Value t = x - 1.0;
   Value excess = t + sqrt(t * (t + 2.0));
-  Value r = log1p(select(big, x, excess)) + select(big, kLn2, x.make(0.0));
+  Value r = log1p_regular(select(big, x, excess)) + select(big, kLn2, x.make(0.0));
   return select(x < 1.0, std::numeric_limits<double>::quiet_NaN(), r);
-}
-
-Value atanh(Value x) {
-  Value a = abs(x);
-  return copysign(log1p((a + a) / (1.0 - a)) * 0.5, x);
 }
 
 }  // namespace tenon::kir::math

@@ -32,7 +32,7 @@ Value pow_f32(Value x, Value y) {
   Value r = exp2(wide_y * coarse_log2(magnitude));
   r = convert(Op::kFTrunc, Type::kF32, select(equal(magnitude, one), one, r));
   Value whole = equal(unary(Op::kTrunc, y), y);
-  Value half = y * 0.5;
+  Value half = larger_magnitude(abs(y), y.make(0.5)) * 0.5;
   Value even = equal(unary(Op::kTrunc, half), half);
   Value odd = {y.b, y.b->binary(Op::kAnd, whole.v, y.b->logical_not(even.v))};
   Value zero_bits = to_bits(x.make(0.0));
@@ -55,7 +55,11 @@ Value cbrt(Value x) {
   Value a = abs(x);
   Value small = a < (x.is_f64() ? 0x1p-900 : 0x1p-90);
   Value one = x.make(1.0);
-  Value scaled = a * select(small, x.is_f64() ? 0x1p108 : 0x1p48, one);
+  double up = x.is_f64() ? 0x1p108 : 0x1p48;
+  Value scaled = normal_part(a) * select(small, up, one);
+  Value subnormal = below_normal(a);
+  scaled =
+      rarely(subnormal, scaled, [&] { return units_of(x) * x.pick(0x1p-149 * 0x1p48, 0x1p-966); });
   Value r = cube_root_guess(scaled);
   for (int round = 0; round < (x.is_f64() ? 3 : 2); ++round) {
     Value e = 1.0 - scaled * r * r * r;
@@ -76,9 +80,23 @@ Value fmod(Value x, Value y) { return call(kCallFmod, x, y); }
 
 Value hypot(Value x, Value y) {
   Value ax = abs(x), ay = abs(y);
-  Value big = binary(Op::kFMax, ax, ay), small = binary(Op::kFMin, ax, ay);
+  Value big = binary(Op::kFMaxFast, ax, ay), small = binary(Op::kFMinFast, ax, ay);
+  // Tiny numbers are scaled.
+  int power = x.is_f64() ? 200 : 60;
+  Value tiny = big < x.pick(0x1p-60, 0x1p-800);
+  Builder& b = *x.b;
+  Val init[] = {big.v, small.v};
+  auto scaled = b.rarely(tiny.v, init, [&](std::span<const Val> now) {
+    return std::vector<Val>{b.select(tiny.v, raised(big, power).v, now[0]),
+                            b.select(tiny.v, raised(small, power).v, now[1])};
+  });
+  big = {&b, scaled[0]};
+  // A number that is far below the other one does not matter.
+  small = binary(Op::kFMaxFast, Value{&b, scaled[1]}, big * x.pick(0x1p-30, 0x1p-60));
   Value t = small / select(equal(big, 0.0), 1.0, big);
   Value r = big * sqrt(muladd(t, t, 1.0));
+  r = rarely(tiny, r, [&] { return lowered(r, power); });
+  r = select(cmp(Pred::kUno, x, y), std::numeric_limits<double>::quiet_NaN(), r);
   return select(either(equal(ax, kInf), equal(ay, kInf)), kInf, r);
 }
 

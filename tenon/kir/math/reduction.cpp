@@ -30,7 +30,7 @@ constexpr std::array<uint64_t, 21> kTwoOverPi = {0,
                                                  0xf0cfbc209af4361d};
 
 Angle moderate(Value a, bool precise) {
-  Rounded n = round_scaled(a, 0x1.45f306dc9c883p-1);
+  Rounded n = round_scaled(at_least(a, 0x1p-20), 0x1.45f306dc9c883p-1);
   auto minus = [&](Value from, double part) { return muladd(n.number, -part, from); };
   Value r = minus(a, a.is_f64() ? 0x1.921fb544p0 : 0x1.92p0);
   if (!a.is_f64()) r = minus(r, 0x1.fb4p-12);

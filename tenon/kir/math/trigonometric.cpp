@@ -108,7 +108,9 @@ Value cos(Value x) {
   return flip(select(is_odd(quadrant), cosine(z), sine(a.r, z)), quadrant, 1, nullptr);
 }
 
-Value tan(Value x) {
+namespace {
+
+Value tan_regular(Value x) {
   Angle a = reduce_angle(abs(x), true);
   Value z = a.r * a.r;
   Value t = tangent(a.r, z, a.low);
@@ -116,6 +118,10 @@ Value tan(Value x) {
   Value one = x.make(1.0);
   return flip(select(odd, one, t) / select(odd, t, one), a.quadrant, 0, &x);
 }
+
+}  // namespace
+
+Value tan(Value x) { return near_identity(x, tiny_limit(x), tan_regular); }
 
 Value asin(Value x) {
   Arcsine h = half_range(x);
@@ -132,7 +138,9 @@ Value acos(Value x) {
   return select(h.big, select(x < 0.0, from_pi, twice), middle);
 }
 
-Value atan(Value x) {
+namespace {
+
+Value atan_regular(Value x) {
   Value a = abs(x);
   Value zero = x.make(0.0), one = x.make(1.0);
   if (!x.is_f64()) {
@@ -147,10 +155,24 @@ Value atan(Value x) {
   return copysign(plus_eighths(k, arctangent(t)), x);
 }
 
+}  // namespace
+
+Value atan(Value x) { return near_identity(x, tiny_limit(x), atan_regular); }
+
 Value atan2(Value y, Value x) {
   Value ay = abs(y), ax = abs(x);
   Value steep = ay > ax;
   Value num = select(steep, ax, ay), den = select(steep, ay, ax);
+  // A quotient is the same in units of the least number.
+  Value small = below_normal(den);
+  Builder& b = *x.b;
+  Val init[] = {num.v, den.v};
+  auto scaled = b.rarely(small.v, init, [&](std::span<const Val> now) {
+    return std::vector<Val>{b.select(small.v, units_of(num).v, now[0]),
+                            b.select(small.v, units_of(den).v, now[1])};
+  });
+  num = {&b, scaled[0]};
+  den = {&b, scaled[1]};
   Value zero = x.make(0.0), one = x.make(1.0);
   Value infinite = equal(num, x.make(1.0) / zero);
   num = select(infinite, one, num);

@@ -110,6 +110,40 @@ Rounded round_scaled(Value x, double scale, int offset = 0);
 // `like`'s type; plus `offset`.
 Value number_of(Value integer, Value like, double offset = 0);
 
+// --- subnormal numbers ---
+// Processors take a hundred cycles for products and quotients of subnormal numbers, and for sums
+// that become subnormal. Comparisons, extrema and sums with larger numbers cost nothing more.
+
+// f(x), which is x where |x| is below `limit`; f never sees such a number.
+Value near_identity(Value x, double limit, const std::function<Value(Value)>& f);
+
+// Whether a magnitude is subnormal or 0.
+inline Value least_normal(Value like) { return like.pick(0x1p-126, 0x1p-1022); }
+inline Value below_normal(Value a) { return a < least_normal(a); }
+
+// The larger magnitude, in the order of the bits.
+inline Value larger_magnitude(Value a, Value c) {
+  return from_bits(binary(Op::kSMax, to_bits(a), to_bits(c)));
+}
+
+// A magnitude, but some normal number where it is subnormal or 0. (LLVM would turn the product of a
+// choice between a number and a constant into a choice between products, and compute them all.)
+Value normal_part(Value a);
+
+// Magnitudes times 2^power and 2^-power, rounded once; the larger one is normal or 0.
+Value raised(Value a, int power);
+Value lowered(Value a, int power);
+
+// Where the square of a number is far below its last place.
+inline double tiny_limit(Value x) { return x.is_f64() ? 0x1p-40 : 0x1p-20; }
+
+// |x|, subnormal or 0, in units of the least number: a whole number.
+Value units_of(Value x);
+
+// The bits of the magnitude of that many units, rounded to whole ones; for 0 to 2^23 (f32), 2^52
+// (f64) units, with which the normal numbers begin.
+Value bits_of_units(Value units);
+
 // `usual`, but other() in lanes where `cond` holds; other() is computed only when a lane needs it.
 Value rarely(Value cond, Value usual, const std::function<Value()>& other);
 
