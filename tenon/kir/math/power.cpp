@@ -9,7 +9,6 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 // Entries of abi::RuntimeTable.
-constexpr int64_t kCallFmod = 1;
 constexpr int64_t kCallPow = 2;
 
 Value widen(Value a) { return a.is_f64() ? a : convert(Op::kFExt, Type::kF64, a); }
@@ -75,8 +74,6 @@ Value cbrt(Value x) {
 }
 
 Value pow(Value x, Value y) { return x.is_f64() ? call(kCallPow, x, y) : pow_f32(x, y); }
-
-Value fmod(Value x, Value y) { return call(kCallFmod, x, y); }
 
 Value hypot(Value x, Value y) {
   Value ax = abs(x), ay = abs(y);
