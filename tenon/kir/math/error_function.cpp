@@ -34,12 +34,6 @@ Value quarters_polynomial(const std::array<std::array<float, 16>, kCount>& coeff
                            muladd(quarters.number, -0.25, t));
 }
 
-// A number and what it lost by rounding.
-struct Twofold {
-  Value high;
-  Value low;
-};
-
 // erfc(t + low) exp((t + low)^2) for t >= 0, from a polynomial in u = 1 - 2k / (t + k). What 1 / (t
 // + k) lost by rounding is made good like `low`, through the derivative, 2 t erfc(t) exp(t^2) - 2 /
 // sqrt(pi).
@@ -83,8 +77,7 @@ Twofold tabled_normal_tail(Value t) {
   for (size_t k = kGeluCoefficients.size() - 1; k-- > 1;)
     slope = muladd(slope, d, entry(kGeluCoefficients[k], interval));
   Value rest = slope * d;
-  Value sum = middle + rest;
-  return {sum, rest - (sum - middle)};
+  return exact_sum(middle, rest);
 }
 
 // 1 - Phi(t) for 0 <= t < kNear, f32: without the exponential, since nearly all arguments of a

@@ -80,6 +80,17 @@ Value exp_of_sum(Value hi, Value lo, Value factor, Value factor_low) {
                 [&] { return copysign(lowered(abs(a) * power(add_int(n.bits, up)), up), factor); });
 }
 
+Value exp_twofold(Value hi, Value lo) {
+  Value x = bounded(hi, -104, 89, -746, 710);
+  lo = select(equal(x, hi), lo, 0.0);
+  Value n = round_scaled(x, kLog2E).number;
+  Value high = high_reduced(x, n), low = low_reduced(n, lo);
+  Value r = high + low;
+  Value excess = expm1_narrow(r);
+  Value rest = low - (r - high);
+  return scaled((excess + muladd(rest, excess, rest)) + 1.0, n);
+}
+
 Value exp2(Value x) {
   x = not_subnormal(bounded(x, -151, 129, -1076, 1025));
   Value n = round_scaled(x, 1).number;

@@ -20,6 +20,9 @@ Value tanh(Value x);
 // 0 is not subnormal; rounded once where it is subnormal.
 Value exp_of_sum(Value hi, Value lo, Value factor, Value factor_low);
 
+// exp(hi + lo) for any hi, with lo below an ulp of it.
+Value exp_twofold(Value hi, Value lo);
+
 // --- logarithms ---
 Value log(Value x);
 Value log2(Value x);
@@ -28,6 +31,8 @@ Value log1p(Value x);
 // log2 of an f64 that is not below 2^-1022 (or is 0 or infinity) within 2^-33 of its value: enough
 // for f32 results.
 Value coarse_log2(Value x);
+// log of a positive f64 within 2^-64 of its value.
+Twofold log_twofold(Value x);
 Value asinh(Value x);
 Value acosh(Value x);
 Value atanh(Value x);

@@ -115,6 +115,33 @@ Value coarse_log2(Value x) {
   return select(equal(x, 0.0), -inf, select(equal(x, inf), x, r));
 }
 
+// 1 + f = (1 + s) / (1 - s) for s = f / (2 + f), whose logarithm is 2 s (1 + s^2/3 + s^4/5 + ...).
+Twofold log_twofold(Value x) {
+  Parts parts = split(x);
+  Value f = parts.f, k = parts.k;
+  Twofold d = exact_sum(f.make(2.0), f);
+  Value w = 1.0 / d.high;
+  Value s = f * w;
+  Value s_low = (fma(-s, d.high, f) - s * d.low) * w;
+  Twofold z = exact_product(s, s);
+  z.low = muladd(s + s, s_low, z.low);
+  Value tail =
+      z.high *
+      polynomial(z.high, {0x1.999999999999ap-2, 0x1.2492492492204p-2, 0x1.c71c71c7b4d6cp-3,
+                          0x1.745d16c64c08bp-3, 0x1.3b13e9daa502bp-3, 0x1.1102c8f92811ap-3,
+                          0x1.e5ff395cf3e62p-4, 0x1.5e1274fca36a9p-4, 0x1.0a8a8029381fp-2});
+  Twofold c = exact_sum(f.make(0x1.5555555555555p-1), tail);
+  c.low = c.low + 0x1.5555555555555p-55;
+  Twofold zc = exact_product(z.high, c.high);
+  zc.low = zc.low + muladd(z.high, c.low, z.low * c.high);
+  Twofold u = exact_sum(f.make(2.0), zc.high);
+  u.low = u.low + zc.low;
+  Twofold l = exact_product(s, u.high);
+  l.low = l.low + muladd(s, u.low, s_low * u.high);
+  Twofold sum = exact_sum(k * 0x1.62e42feep-1, l.high);
+  return exact_sum(sum.high, sum.low + muladd(k, 0x1.a39ef35793c76p-33, l.low));
+}
+
 Value log10(Value x) {
   Parts parts = split(x);
   Value f = parts.f, k = parts.k;

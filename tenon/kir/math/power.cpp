@@ -8,10 +8,8 @@ namespace tenon::kir::math {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-// Entries of abi::RuntimeTable.
-constexpr int64_t kCallPow = 2;
 
-Value widen(Value a) { return a.is_f64() ? a : convert(Op::kFExt, Type::kF64, a); }
+Value widen(Value a) { return convert(Op::kFExt, Type::kF64, a); }
 
 // a^(-1/3) within about a tenth of its error: minus a third of the bits.
 Value cube_root_guess(Value a) {
@@ -23,29 +21,24 @@ Value cube_root_guess(Value a) {
   return abs(from_bits(shl(to_bits(guess), drop)));
 }
 
-// In f64, so that the exponent's error is far below the result's last place.
-Value pow_f32(Value x, Value y) {
-  Value wide_x = widen(x), wide_y = widen(y);
-  Value magnitude = abs(wide_x);
-  Value one = wide_x.make(1.0);
-  Value r = exp2(wide_y * coarse_log2(magnitude));
-  r = convert(Op::kFTrunc, Type::kF32, select(equal(magnitude, one), one, r));
-  Value whole = equal(unary(Op::kTrunc, y), y);
-  Value half = larger_magnitude(abs(y), y.make(0.5)) * 0.5;
-  Value even = equal(unary(Op::kTrunc, half), half);
-  Value odd = {y.b, y.b->binary(Op::kAnd, whole.v, y.b->logical_not(even.v))};
-  Value zero_bits = to_bits(x.make(0.0));
-  Value negative = cmp(Pred::kSLt, to_bits(x), zero_bits);
-  r = select(both(odd, negative), -r, r);
-  Value undefined = both(both(x<0.0, x> - kInf), Value{y.b, y.b->logical_not(whole.v)});
-  r = select(undefined, std::numeric_limits<double>::quiet_NaN(), r);
-  r = select(cmp(Pred::kUno, x, y), x + y, r);
-  return select(either(equal(x, 1.0), equal(y, 0.0)), 1.0, r);
+// |x|^y in f64, so that the exponent's error is far below the result's last place.
+Value magnitude_f32(Value x, Value y) {
+  Value magnitude = abs(widen(x));
+  Value r = exp2(widen(y) * coarse_log2(magnitude));
+  return convert(Op::kFTrunc, Type::kF32, select(equal(magnitude, 1.0), 1.0, r));
 }
 
-Value call(int64_t entry, Value a, Value b) {
-  Value r = {a.b, a.b->call(entry, widen(a).v, widen(b).v)};
-  return a.is_f64() ? r : convert(Op::kFTrunc, Type::kF32, r);
+Value magnitude_f64(Value x, Value y) {
+  Value magnitude = abs(x);
+  Twofold log = log_twofold(magnitude);
+  // A tiny exponent gives 1 as this one does, and no subnormal product.
+  Value exponent = copysign(larger_magnitude(abs(y), y.make(0x1p-70)), y);
+  Twofold p = exact_product(exponent, log.high);
+  Value r = exp_twofold(p.high, muladd(exponent, log.low, p.low));
+  r = select(equal(magnitude, 1.0), 1.0, r);
+  Value is_zero = equal(magnitude, 0.0), rises = y > 0.0;
+  Value extreme = select(bit_xor(is_zero, rises), kInf, r.make(0.0));
+  return select(either(is_zero, equal(magnitude, kInf)), extreme, r);
 }
 
 }  // namespace
@@ -73,7 +66,19 @@ Value cbrt(Value x) {
   return select(regular, y, x + x);
 }
 
-Value pow(Value x, Value y) { return x.is_f64() ? call(kCallPow, x, y) : pow_f32(x, y); }
+Value pow(Value x, Value y) {
+  Value r = x.is_f64() ? magnitude_f64(x, y) : magnitude_f32(x, y);
+  Value whole = equal(unary(Op::kTrunc, y), y);
+  Value half = larger_magnitude(abs(y), y.make(0.5)) * 0.5;
+  Value even = equal(unary(Op::kTrunc, half), half);
+  Value odd = {y.b, y.b->binary(Op::kAnd, whole.v, y.b->logical_not(even.v))};
+  Value negative = cmp(Pred::kSLt, to_bits(x), to_bits(x.make(0.0)));
+  r = select(both(odd, negative), -r, r);
+  Value undefined = both(both(x<0.0, x> - kInf), Value{y.b, y.b->logical_not(whole.v)});
+  r = select(undefined, std::numeric_limits<double>::quiet_NaN(), r);
+  r = select(cmp(Pred::kUno, x, y), x + y, r);
+  return select(either(equal(x, 1.0), equal(y, 0.0)), 1.0, r);
+}
 
 Value hypot(Value x, Value y) {
   Value ax = abs(x), ay = abs(y);

@@ -110,6 +110,22 @@ Rounded round_scaled(Value x, double scale, int offset = 0);
 // `like`'s type; plus `offset`.
 Value number_of(Value integer, Value like, double offset = 0);
 
+// A number and what it lost by rounding.
+struct Twofold {
+  Value high;
+  Value low;
+};
+
+// a + b for |a| >= |b| (or a = 0), and a * b, without loss.
+inline Twofold exact_sum(Value a, Value b) {
+  Value sum = a + b;
+  return {sum, b - (sum - a)};
+}
+inline Twofold exact_product(Value a, Value b) {
+  Value product = a * b;
+  return {product, fma(a, b, -product)};
+}
+
 // --- subnormal numbers ---
 // Processors take a hundred cycles for products and quotients of subnormal numbers, and for sums
 // that become subnormal. Comparisons, extrema and sums with larger numbers cost nothing more.
