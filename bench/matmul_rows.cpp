@@ -31,6 +31,16 @@ std::function<void()> product(const Sizes& sizes, tn::DType dtype) {
   return [fast, x] { fast(x).array(); };
 }
 
+// The same of two arguments.
+std::function<void()> free_product(const Sizes& sizes) {
+  const auto [m, k, n] = sizes;
+  const tn::Tensor x = normal({m, k}, 2);
+  const tn::Tensor y = normal({k, n}, 1);
+  auto fast =
+      tn::compile([](const tn::Tensor& a, const tn::Tensor& b) { return tn::matmul(a, b); });
+  return [fast, x, y] { fast(x, y).array(); };
+}
+
 void add_product(Rows& rows, const Sizes& sizes, tn::DType dtype, const std::string& kind) {
   const std::string name = fmt::format("matmul_{}{}x{}x{}", kind, sizes[0], sizes[1], sizes[2]);
   add_row(rows, name, [=] { return steady(name, product(sizes, dtype)); });
@@ -63,9 +73,13 @@ void add_matmul_rows(Rows& rows) {
                              {128, 576, 1536},
                              {8, 4096, 4096},
                              {1, 4096, 4096},
-                             {64, 64, 64}}) {
+                             {64, 64, 64},
+                             {100, 4096, 5},
+                             {16, 100000, 16}}) {
     add_product(rows, sizes, tn::f32, "");
   }
+  const std::string free = "matmul_free_15x1024x1024";
+  add_row(rows, free, [free] { return steady(free, free_product({15, 1024, 1024})); });
   add_row(rows, "matmul_random", random_products);
   add_product(rows, {2048, 2048, 2048}, tn::bf16, "bf16_");
   add_product(rows, {1, 4096, 4096}, tn::bf16, "bf16_");

@@ -17,8 +17,8 @@ using kir::Val;
 using ops::Index;
 using ops::kPanelColumns;
 
-// Blocks of the common dimension: panels are called in ahead and tiles stand in the second cache,
-// so passes over partial sums cost more than what a long block displaces.
+// Blocks of the common dimension (half for f64): panels are called in ahead and tiles stand in the
+// second cache, so passes over partial sums cost more than what a long block displaces.
 constexpr int64_t kDepthBlock = 2048;
 constexpr int64_t kDepthUnblocked = 3072;  // not worth a second block
 constexpr int64_t kDepthUnknown = 1024;    // of a symbolic common dimension
@@ -35,6 +35,7 @@ constexpr int64_t kNarrowRows = 6;
 constexpr int64_t kNarrowColumns = 16;  // no more columns than these: half a panel is enough
 constexpr int64_t kCacheShare = 3;      // tiles of a block fill this part of the second cache
 constexpr int64_t kTasksPerThread = 4;
+constexpr int64_t kOthersEnough = 16;  // tasks of other panels and batches: rows need not be split
 // Of products of at most kFewestRows: a task copies little, and short ones end together.
 constexpr int64_t kTasksFewestRows = 16;
 constexpr int64_t kFewestRows = 4;
@@ -147,8 +148,9 @@ class Gemm {
     parts_ = e_.matmul.attrs.i("parts");
     part_depth_ = ops::depth_of_part(depth_, parts_);
     if (std::optional<int64_t> depth = part_depth_.static_value()) {
-      int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
-      int64_t limit = *depth <= whole ? whole : few ? kDepthFewRows : kDepthBlock;
+      const int64_t part = acc_ == kir::Type::kF64 ? 2 : 1;
+      int64_t whole = few ? kDepthFewRows : kDepthUnblocked / part;
+      int64_t limit = *depth <= whole ? whole : few ? kDepthFewRows : kDepthBlock / part;
       int64_t blocks = std::max<int64_t>(ceil_div(*depth, limit), 1);
       depth_block_ = ceil_div(*depth, blocks);
       if (blocks > 1) depth_block_ = ceil_div(depth_block_, int64_t{16}) * 16;
@@ -166,13 +168,18 @@ class Gemm {
     const Dim fit =
         floor_div(Dim(kir::kDimL2, {.min = 1}), Dim(kCacheShare * most_rows_ * stride_ * bytes));
     const Dim most = dim_max(dim_min(fit, Dim(kTilesPerBlock)), Dim(1));
-    const Dim tiles = dim_max(ceil_div(rows_, Dim(most_rows_)), Dim(1));
-    // Several blocks of rows: as many as the threads share evenly.
-    const Dim least = ceil_div(tiles, most);
-    const Dim even = ceil_div(least, threads) * threads;
-    const Dim blocks = dim_min(even, Dim(1) + (least - Dim(1)) * threads);
-    block_rows_ = ceil_div(tiles, blocks) * Dim(most_rows_);
-    const Dim tasks = panels_ * ceil_div(rows_, block_rows_) * product(at_.batch()) * Dim(parts_);
+    const Dim others = panels_ * product(at_.batch()) * Dim(parts_);
+    block_rows_ = most * Dim(most_rows_);
+    if (std::optional<int64_t> rows = rows_.static_value()) {
+      const int64_t tiles = std::max<int64_t>(ceil_div(*rows, most_rows_), 1);
+      Dim blocks = ceil_div(Dim(tiles), most);
+      // Few panels do not make tasks enough.
+      if (others.is_static() && others.value() > 0 && others.value() < kOthersEnough) {
+        blocks = dim_max(blocks, dim_min(ceil_div(threads * Dim(2), others), Dim(tiles)));
+      }
+      block_rows_ = ceil_div(Dim(tiles), blocks) * Dim(most_rows_);
+    }
+    const Dim tasks = others * ceil_div(rows_, block_rows_);
     const Dim wanted =
         threads * Dim(most_rows_ <= kFewestRows ? kTasksFewestRows : kTasksPerThread);
     block_panels_ =
