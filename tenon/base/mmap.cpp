@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -41,6 +42,18 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
   return true;
+}
+
+// A new file `target`.tmp.…, whose name is given back. The umask takes its part of `mode`.
+// Negative, with errno set, when there can be none.
+int create_beside(const std::string& target, mode_t mode, std::string& name) {
+  static std::atomic<unsigned> next{0};
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    name = fmt::format("{}.tmp.{}.{}", target, ::getpid(), next.fetch_add(1));
+    const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -98,8 +111,8 @@ void write_pieces_atomic(const std::string& path,
   bool existed = ::stat(target.c_str(), &old) == 0;
   if (existed && !S_ISREG(old.st_mode)) throw IoError(path + ": exists and is not a regular file");
 
-  std::string temporary = target.string() + ".tmp.XXXXXX";
-  int raw = ::mkstemp(temporary.data());
+  std::string temporary;
+  int raw = create_beside(target.string(), existed ? 0600 : 0666, temporary);
   if (raw < 0) fail(path, "cannot create a temporary file beside it", errno);
   auto give_up = [&](const char* what) {
     int error = errno;
@@ -108,9 +121,7 @@ void write_pieces_atomic(const std::string& path,
   };
   {
     Descriptor fd(raw);
-    mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(fd.get(), existed ? (old.st_mode & 07777) : (0666 & ~mask));
+    if (existed) ::fchmod(fd.get(), old.st_mode & 07777);
     for (std::span<const std::byte> piece : pieces) {
       if (!write_all(fd.get(), piece)) give_up("cannot write");
     }
