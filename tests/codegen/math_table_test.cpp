@@ -202,5 +202,65 @@ TEST(MathTable, ErrorsAreThoseOfTheDocumentation) {
   if (updating()) std::ofstream(doc_path()) << text;
 }
 
+// Functions that IEEE defines to the bit, or that are one or two such operations.
+struct ExactCase {
+  const char* name;
+  test::MathBody body;
+  float (*reference)(float);
+};
+
+std::vector<ExactCase> exact_cases() {
+  using kir::Builder;
+  using kir::Op;
+  using kir::Val;
+  auto unary = [](Op op) { return [op](Builder& b, Val x, Val) { return b.unary(op, x); }; };
+  auto one_over = [](Builder& b, Val x) {
+    return b.binary(Op::kDiv, b.constant_float(kir::Type::kF32, 1), x);
+  };
+  return {
+      {"abs", unary(Op::kAbs), [](float x) { return std::fabs(x); }},
+      {"neg", unary(Op::kNeg), [](float x) { return -x; }},
+      {"sqrt", unary(Op::kSqrt), [](float x) { return std::sqrt(x); }},
+      {"floor", unary(Op::kFloor), [](float x) { return std::floor(x); }},
+      {"ceil", unary(Op::kCeil), [](float x) { return std::ceil(x); }},
+      {"trunc", unary(Op::kTrunc), [](float x) { return std::trunc(x); }},
+      {"round", unary(Op::kRint), [](float x) { return std::nearbyint(x); }},
+      {"square", [](Builder& b, Val x, Val) { return b.mul(x, x); }, [](float x) { return x * x; }},
+      {"reciprocal", [=](Builder& b, Val x, Val) { return one_over(b, x); },
+       [](float x) { return 1 / x; }},
+      {"rsqrt", [=](Builder& b, Val x, Val) { return one_over(b, b.unary(Op::kSqrt, x)); },
+       [](float x) { return 1 / std::sqrt(x); }},
+  };
+}
+
+TEST(MathTable, ExactFunctionsAreExact) {
+  constexpr uint64_t kChunk = 1 << 14;
+  const uint64_t step = stride(), count = ((uint64_t{1} << 32) + step - 1) / step;
+  std::vector<float> in(kChunk), out(kChunk), wanted(kChunk);
+  for (const ExactCase& one : exact_cases()) {
+    if (left_out(one.name)) continue;
+    std::deque<MathCode> codes;
+    for (Isa isa : test::runnable_isas()) {
+      if (isa == Isa::kNeon) continue;
+      codes.emplace_back(test::math_kernel(one.name, DType::kF32, one.body), isa);
+    }
+    uint64_t wrong = 0;
+    for (uint64_t at = 0; at < count && wrong == 0; at += kChunk) {
+      for (uint64_t k = 0; k < kChunk; ++k) {
+        in[k] = std::bit_cast<float>(static_cast<uint32_t>((at + k) * step));
+        wanted[k] = one.reference(in[k]);
+      }
+      for (const MathCode& code : codes) {
+        code.run(in, in, out);
+        for (uint64_t k = 0; k < kChunk; ++k) {
+          bool same = std::bit_cast<uint32_t>(out[k]) == std::bit_cast<uint32_t>(wanted[k]);
+          wrong += same || (out[k] != out[k] && wanted[k] != wanted[k]) ? 0 : 1;
+        }
+      }
+    }
+    EXPECT_EQ(wrong, 0u) << one.name;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::codegen
