@@ -210,16 +210,25 @@ Value gelu_everywhere(Value x) {
 }  // namespace
 
 Value gelu(Value x) {
-  Value small = below_normal(abs(x));
-  Value y = select(small, 1.0, x);
-  auto half = [&] { return copysign(from_bits(bits_of_units(units_of(x) * 0.5)), x); };
-  if (x.is_f64()) return rarely(small, gelu_everywhere(y), half);
-  Value t = abs(y);
-  Value usual = gelu_from_tail(y, y * near_normal_tail(t));
-  Value far = cmp(Pred::kUGe, to_bits(t), to_bits(t.make(kNear)));  // NaN too
-  return rarely(either(small, far), usual, [&] {
-    Value r = rarely(far, usual, [&] { return gelu_everywhere(y); });
-    return select(small, half(), r);
+  Value magnitude = abs(x);
+  if (x.is_f64()) {
+    Value small = below_normal(magnitude);
+    return rarely(small, gelu_everywhere(select(small, 1.0, x)),
+                  [&] { return copysign(from_bits(bits_of_units(units_of(x) * 0.5)), x); });
+  }
+  // Below `least` the value is x / 2, and what stands here for x keeps products normal.
+  Value least = x.make(0x1p-100);
+  Value t = binary(Op::kFMaxFast, least, magnitude);
+  Value usual = muladd(-t, near_normal_tail(t), select(x > 0.0, t, x.make(0.0)));
+  // One comparison finds what is small, far or NaN.
+  Value bits = to_bits(magnitude), near = to_bits(x.make(kNear));
+  Value unusual = cmp(Pred::kUGe, bits - to_bits(least), near - to_bits(least));
+  return rarely(unusual, usual, [&] {
+    constexpr int kRaise = 50;
+    Value half = copysign(lowered(raised(magnitude, kRaise) * 0.5, kRaise), x);
+    Value r = select(magnitude < least, half, usual);
+    Value far = cmp(Pred::kUGe, bits, near);
+    return rarely(far, r, [&] { return gelu_everywhere(select(far, x, 1.0)); });
   });
 }
 
