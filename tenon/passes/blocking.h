@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <optional>
 
 #include "tenon/kir/builder.h"
 
@@ -10,6 +11,10 @@ namespace tenon::passes {
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
+
+// Tasks of a product that each thread should find. Those of few rows copy little, and many short
+// ones end together.
+inline int64_t tasks_per_thread(std::optional<int64_t> rows) { return rows && *rows <= 4 ? 16 : 4; }
 
 // Works off `rest` rows from `row`, fewer than `most`, in powers of two, the largest first: calls
 // visit(first row, rows) in a branch for each binary digit.

@@ -34,11 +34,7 @@ constexpr int64_t kWideRows = 14;
 constexpr int64_t kNarrowRows = 6;
 constexpr int64_t kNarrowColumns = 16;  // no more columns than these: half a panel is enough
 constexpr int64_t kCacheShare = 3;      // tiles of a block fill this part of the second cache
-constexpr int64_t kTasksPerThread = 4;
-constexpr int64_t kOthersEnough = 16;  // tasks of other panels and batches: rows need not be split
-// Of products of at most kFewestRows: a task copies little, and short ones end together.
-constexpr int64_t kTasksFewestRows = 16;
-constexpr int64_t kFewestRows = 4;
+constexpr int64_t kOthersEnough = 16;   // tasks of other panels and batches: rows need not be split
 
 // Rows per tile for a known number of rows: the largest that costs least, counting the loads of a
 // panel as one row of every tile and a short tile as five rows (below that, loads bound it).
@@ -180,8 +176,7 @@ class Gemm {
       block_rows_ = ceil_div(Dim(tiles), blocks) * Dim(most_rows_);
     }
     const Dim tasks = others * ceil_div(rows_, block_rows_);
-    const Dim wanted =
-        threads * Dim(most_rows_ <= kFewestRows ? kTasksFewestRows : kTasksPerThread);
+    const Dim wanted = threads * Dim(tasks_per_thread(rows_.static_value()));
     block_panels_ =
         ceil_div(dim_max(ceil_div(tasks, wanted), Dim(1)), Dim(together_)) * Dim(together_);
     block_panels_ = dim_min(block_panels_, dim_max(panels_, Dim(1)));

@@ -29,7 +29,6 @@ constexpr int64_t kDepthCached = 256;
 // Tiles that call in the panel's next words, a quarter each.
 constexpr int64_t kCallingTiles = 4;
 constexpr int64_t kMostBlockTiles = 8;
-constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kWordBytes = 4;
 
 int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
@@ -113,7 +112,7 @@ class PanelGemm {
     slots_ = block_rows_ + Dim(6 * kRowUnit);
     const Dim threads = Dim(kir::kDimThreads, {.min = 1});
     const Dim tasks = panels_ * ceil_div(at_.rows(), block_rows_) * product(at_.batch());
-    block_panels_ = dim_max(ceil_div(tasks, threads * Dim(kTasksPerThread)), Dim(1));
+    block_panels_ = dim_max(ceil_div(tasks, threads * Dim(tasks_per_thread(rows))), Dim(1));
     block_panels_ = dim_min(block_panels_, dim_max(panels_, Dim(1)));
   }
 
