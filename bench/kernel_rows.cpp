@@ -56,6 +56,23 @@ void add_attention(Rows& rows) {
   });
 }
 
+void add_movement(Rows& rows) {
+  add_on_square(rows, "transpose", [](const tn::Tensor& x) { return tn::transpose(x); });
+  add_row(rows, "to_nhwc", [] {
+    return unary("to_nhwc", {16, 64, 128, 128}, [](const tn::Tensor& x) {
+      return tn::transpose(x, {0, 2, 3, 1});
+    });
+  });
+  add_row(rows, "take_rows", [] {
+    tn::Tensor indices = tn::random::randint(tn::random::key(1), {32768}, 0, 100000);
+    indices.eval();
+    const tn::Tensor x = normal({100000, 512});
+    auto fast = tn::compile(
+        [](const tn::Tensor& from, const tn::Tensor& at) { return tn::take(from, at); });
+    return steady("take_rows", [&] { fast(x, indices).array(); });
+  });
+}
+
 void add_sorts(Rows& rows) {
   const tn::Shape million = {1 << 20};
   add_row(rows, "sort",
@@ -91,6 +108,8 @@ void add_kernel_rows(Rows& rows) {
     return unary("transpose_add", kSquare,
                  [y](const tn::Tensor& x) { return tn::transpose(x) + y; });
   });
+  add_movement(rows);
+  add_on_square(rows, "argmax", [](const tn::Tensor& x) { return tn::argmax(x, 1); });
   add_on_square(rows, "cumsum", [](const tn::Tensor& x) { return tn::cumsum(x, 1); });
   add_sorts(rows);
   add_attention(rows);

@@ -18,6 +18,8 @@ GELU_SHAPE = (32, 1000, 4096)
 SQUARE = (4096, 4096)
 CHAIN_SHAPE = (1024, 1024)
 HEADS = (1, 16, 1024, 64)
+IMAGES = (16, 64, 128, 128)
+LONG = (100000, 512)
 ROW, CACHED = (1, 16, 1, 64), (1, 16, 4096, 64)
 MATMULS = {f"matmul_{m}x{k}x{n}": (m, k, n) for m, k, n in [
     (2048, 2048, 2048), (128, 576, 1536), (8, 4096, 4096), (1, 4096, 4096), (64, 64, 64), (100, 4096, 5),
@@ -44,6 +46,10 @@ def over_shapes(product):
 
 def normal(*shape):
     return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+
+
+def random_rows():
+    return np.random.default_rng(1).integers(0, LONG[0], 32768)
 
 
 def summary(times, notes=""):

@@ -1,6 +1,6 @@
 """NumPy's rows, as a user would write them: no out arguments."""
 import numpy as np
-from measure import CHAIN_SHAPE, HEADS, MATMULS, SQUARE, normal, over_shapes
+from measure import CHAIN_SHAPE, HEADS, IMAGES, LONG, MATMULS, SQUARE, normal, over_shapes, random_rows
 
 
 def version():
@@ -61,6 +61,16 @@ def on_square(function):
     return row
 
 
+def to_nhwc():
+    x = normal(*IMAGES)
+    return lambda: np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+
+
+def take_rows():
+    x, rows = normal(*LONG), random_rows()
+    return lambda: x[rows]
+
+
 def top_k():
     x = normal(1 << 20)
 
@@ -81,6 +91,10 @@ ROWS = {
     "sum_axis1": on_square(lambda x: x.sum(1)),
     "var_all": on_square(lambda x: x.var()),
     "transpose_add": on_square(lambda x: x.T + x),
+    "transpose": on_square(lambda x: np.ascontiguousarray(x.T)),
+    "to_nhwc": to_nhwc,
+    "take_rows": take_rows,
+    "argmax": on_square(lambda x: x.argmax(-1)),
     "cumsum": on_square(lambda x: x.cumsum(-1)),
     "sort": lambda: (lambda x: lambda: np.sort(x))(normal(1 << 20)),
     "argsort": lambda: (lambda x: lambda: np.argsort(x))(normal(1 << 20)),

@@ -3,7 +3,8 @@ import os
 
 import torch
 from measure import (
-    CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, ROW, SQUARE, first_call, normal, over_shapes, per_call)
+    CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, IMAGES, LONG, MATMULS, ROW, SQUARE, first_call, normal, over_shapes,
+    per_call, random_rows)
 
 torch.set_num_threads(int(os.environ["PEER_THREADS"]))
 torch.set_grad_enabled(False)
@@ -50,6 +51,11 @@ def bytes_product(size):
     return lambda: torch._int_mm(a, b)
 
 
+def take_rows():
+    x, rows = torch.from_numpy(normal(*LONG)), torch.from_numpy(random_rows())
+    return lambda: x[rows]
+
+
 def attention(causal):
     return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
@@ -64,6 +70,10 @@ ROWS = {
     "sum_axis1": compiled(lambda x: x.sum(1), SQUARE),
     "var_all": compiled(lambda x: x.var(correction=0), SQUARE),
     "transpose_add": compiled(lambda x, y: x.T + y, SQUARE, SQUARE),
+    "transpose": compiled(lambda x: x.T.contiguous(), SQUARE),
+    "to_nhwc": compiled(lambda x: x.permute(0, 2, 3, 1).contiguous(), IMAGES),
+    "take_rows": take_rows,
+    "argmax": compiled(lambda x: x.argmax(-1), SQUARE),
     "cumsum": compiled(lambda x: x.cumsum(-1), SQUARE),
     "sort": eager(lambda x: x.sort().values, (1 << 20,)),
     "argsort": eager(lambda x: x.argsort(), (1 << 20,)),

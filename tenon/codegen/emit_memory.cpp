@@ -360,14 +360,17 @@ void Emitter::store_streaming(const Address& address, const Values& values) {
           b_.CreateAlignedStore(values[static_cast<size_t>(part)],
                                 scalar_pointer(address, int64_t{part} * mode_.lanes), align);
       tag(stored, address.buffer);
-      if (block == past) {
-        auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
-        stored->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context, one));
-      }
+      if (block == past) set_streaming(stored);
     }
     b_.CreateBr(next);
   }
   b_.SetInsertPoint(next);
+}
+
+void Emitter::set_streaming(llvm::Instruction* store) {
+  auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(module_.getContext(), one));
 }
 
 void Emitter::scatter(const Address& address, const Values& values, const Values* predicate) {

@@ -121,6 +121,7 @@ void Emitter::emit_inst(const Inst& inst) {
     case Op::kStore: return emit_store(inst);
     case Op::kPrefetch: return emit_prefetch(inst);
     case Op::kPanelDot: return emit_panel_dot(inst);
+    case Op::kTranspose: return emit_transpose(inst);
     case Op::kCheck: return emit_check(inst);
     case Op::kAny: return emit_any(inst);
     case Op::kTable: return emit_table(inst);

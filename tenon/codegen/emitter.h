@@ -98,6 +98,7 @@ class Emitter {
   void store_contiguous(const Address& address, bool reversed, Values values,
                         const Values* predicate, bool streaming);
   void store_streaming(const Address& address, const Values& values);
+  void set_streaming(llvm::Instruction* store);
   void scatter(const Address& address, const Values& values, const Values* predicate);
   Address address_of(const kir::Inst& inst);
   // Constant element stride of consecutive lanes; nullopt when not known.
@@ -120,6 +121,15 @@ class Emitter {
   void emit_panel_tiles(const Panel& panel);
   void store_panel_sum(Value* sum, Value* place, Value* add);
   void configure_tiles(llvm::Instruction* before);
+
+  // emit_transpose.cpp
+  struct Turn;
+  void emit_transpose(const kir::Inst& inst);
+  void either_way(Value* condition, const std::function<void(bool)>& emit);
+  void turn_square(const Turn& turn, Value* row, Value* column, Value* rows, Value* columns);
+  void turn_by_element(const Turn& turn, Value* first_row, Value* last_row, Value* first_column,
+                       Value* last_column);
+  Values turned(const Turn& turn, Values lines);
 
   // emit_table.cpp
   void emit_table(const kir::Inst& inst);

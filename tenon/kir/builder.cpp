@@ -350,6 +350,16 @@ void Builder::panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Va
   scopes_.back()->block->insts.back()->panel = std::make_unique<PanelDot>(panel);
 }
 
+void Builder::transpose(const Matrix& target, const Matrix& source, Val rows, Val columns,
+                        bool streaming) {
+  effect({.op = Op::kTranspose,
+          .type = Type::kVoid,
+          .args = {target.index, target.stride, source.index, source.stride, rows, columns},
+          .buffer = target.buffer,
+          .imm_int = source.buffer,
+          .streaming = streaming});
+}
+
 // --- control ---
 
 std::vector<Val> Builder::loop(

@@ -94,6 +94,15 @@ class Builder {
   void panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Val left_index,
                  Val right_index, Val words, Val add, Val next = nullptr);
 
+  // kTranspose; arguments in its order.
+  struct Matrix {
+    uint32_t buffer;
+    Val index;
+    Val stride;
+  };
+  void transpose(const Matrix& target, const Matrix& source, Val rows, Val columns,
+                 bool streaming = false);
+
   // --- control ---
   // Emits a loop; `body` receives the variable and the carried values and returns their next
   // values. Returns the results. Values computed inside must not be used after the loop.

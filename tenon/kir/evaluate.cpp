@@ -62,6 +62,7 @@ class Evaluator {
         return;
       case Op::kPrefetch: return;
       case Op::kPanelDot: return panel_dot(inst);
+      case Op::kTranspose: return transpose(inst);
       case Op::kFor: return loop(inst);
       case Op::kIf:
         if (at(inst.args[0]) != 0) block(inst.loop->body);
@@ -99,6 +100,19 @@ class Evaluator {
   void store(const Inst& inst) {
     if (inst.args.size() == 3 && at(inst.args[2]) == 0) return;
     std::memcpy(element(inst), &at(inst.args[1]), size_of(kernel_.buffers[inst.buffer].dtype));
+  }
+
+  void transpose(const Inst& inst) {
+    const auto size = static_cast<int64_t>(size_of(kernel_.buffers[inst.buffer].dtype));
+    char* target = memory_[inst.buffer];
+    const char* source = memory_[static_cast<size_t>(inst.imm_int)];
+    auto arg = [&](size_t k) { return int_at(inst.args[k]); };
+    for (int64_t r = 0; r < arg(4); ++r) {
+      for (int64_t c = 0; c < arg(5); ++c) {
+        std::memcpy(target + size * (arg(0) + c * arg(1) + r),
+                    source + size * (arg(2) + r * arg(3) + c), static_cast<size_t>(size));
+      }
+    }
   }
 
   void panel_dot(const Inst& inst) {

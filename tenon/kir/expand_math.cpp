@@ -70,6 +70,10 @@ class Rewriter {
         return b_.panel_dot(*inst.panel, inst.buffer, arg(inst, 0), arg(inst, 1), arg(inst, 2),
                             arg(inst, 3), arg(inst, 4),
                             inst.args.size() == 6 ? arg(inst, 5) : nullptr);
+      case Op::kTranspose:
+        return b_.transpose({inst.buffer, arg(inst, 0), arg(inst, 1)},
+                            {static_cast<uint32_t>(inst.imm_int), arg(inst, 2), arg(inst, 3)},
+                            arg(inst, 4), arg(inst, 5), inst.streaming);
       default: map_[&inst] = value(inst);
     }
   }

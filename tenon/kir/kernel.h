@@ -75,7 +75,7 @@ std::string_view name(Type type);
   X(kCopySign, "copysign") \
   X(kScale, "scale") /* a * 2^b with one rounding: b is whole, at most 250 (f64: 2040) either \
                         way, and |a| from 1/4 to 4; or both are NaN */ \
-  X(kFMin, "fmin") /* NaN if either is NaN; -0 < +0 */ \
+  X(kFMin, "fmin")   /* NaN if either is NaN; -0 < +0 */ \
   X(kFMax, "fmax") \
   X(kFMinFast, "fminfast") /* a < b ? a : b, one instruction on x86 */ \
   X(kFMaxFast, "fmaxfast") /* a > b ? a : b */ \
@@ -166,10 +166,14 @@ std::string_view name(Type type);
   X(kPrefetch, "prefetch") /* index: a hint, never a fault */ \
   X(kPanelDot, "paneldot") /* products of rows and a panel, see PanelDot: index of the sums, of \
                               the left words and of the right words, count of words (a multiple \
-                              of 16), i1: add to the sums that are there [, index of right words that \
-                              are wanted next]. Outside vector loops */ \
-  X(kFor, "for")           /* lo, hi; body, variable and carried values in `loop` */ \
-  X(kIf, "if")             /* uniform i1: runs `loop->body` once; no results */
+                              of 16), i1: add to the sums that are there [, index of right words \
+                              that are wanted next]. Outside vector loops */ \
+  X(kTranspose, "transpose") /* index of the target, its stride, index of the source (buffer \
+                                imm_int, of the same dtype), its stride, rows, columns: \
+                                target[c * stride + r] = source[r * stride + c]. They do not \
+                                overlap. Outside vector loops */ \
+  X(kFor, "for")             /* lo, hi; body, variable and carried values in `loop` */ \
+  X(kIf, "if")               /* uniform i1: runs `loop->body` once; no results */
 
 enum class Op : uint8_t {
 #define X(e, text) e,
@@ -285,9 +289,10 @@ struct Inst {
   Op op;
   Type type;
   Pred pred = Pred::kEq;
-  bool streaming = false;  // kStore: written past the caches; the data is not read again soon
-  uint32_t id = 0;         // unique in its kernel, given by make()
-  uint32_t buffer = 0;     // kLoad, kStore, kPrefetch
+  bool streaming =
+      false;        // kStore, kTranspose: written past the caches; the data is not read again soon
+  uint32_t id = 0;  // unique in its kernel, given by make()
+  uint32_t buffer = 0;  // kLoad, kStore, kPrefetch
   int64_t imm_int = 0;
   double imm_float = 0;  // kConst of a float type
   std::vector<Val> args;

@@ -201,6 +201,7 @@ class Parser {
     if (word == "if") return conditional(into);
     if (word == "store") return store(into);
     if (word == "paneldot") return panel_dot(into);
+    if (word == "transpose") return transpose(into);
     if (word == "check" || word == "prefetch") return effect(into, word);
     if (results.size() != 1) lex_.fail(fmt::format("{} defines one value", word));
     Op op = one_of(ops_, word, "an instruction");
@@ -336,6 +337,23 @@ class Parser {
       inst->args.push_back(operand(type));
     }
     if (lex_.accept("next")) inst->args.push_back(operand(Type::kI64));
+    into.insts.push_back(inst);
+  }
+
+  void transpose(Block& into) {
+    Inst* inst = kernel_.make(Op::kTranspose, Type::kVoid);
+    inst->streaming = lex_.accept("streaming");
+    access(*inst);
+    lex_.expect("stride");
+    inst->args.push_back(operand(Type::kI64));
+    lex_.expect(",");
+    inst->imm_int = place(*inst);
+    lex_.expect("stride");
+    inst->args.push_back(operand(Type::kI64));
+    for (int k = 0; k < 2; ++k) {
+      lex_.expect(",");
+      inst->args.push_back(operand(Type::kI64));
+    }
     into.insts.push_back(inst);
   }
 

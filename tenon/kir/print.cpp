@@ -158,6 +158,7 @@ class Printer {
       case Op::kCheck: return line(fmt::format("check{}, {}", uses(inst), inst.imm_int));
       case Op::kPrefetch: return line("prefetch " + access(inst));
       case Op::kPanelDot: return panel_dot(inst);
+      case Op::kTranspose: return transpose(inst);
       default: break;
     }
     std::string text = right_side(inst);
@@ -201,6 +202,13 @@ class Printer {
                      buffer_name(panel.left), use(inst.args[1]), panel.left_stride,
                      buffer_name(panel.right), use(inst.args[2]), use(inst.args[3]),
                      use(inst.args[4]), next));
+  }
+
+  void transpose(const Inst& inst) {
+    line(fmt::format("transpose{} {} stride {}, {}[{}] stride {}, {}, {}",
+                     inst.streaming ? " streaming" : "", access(inst), use(inst.args[1]),
+                     buffer_name(static_cast<uint32_t>(inst.imm_int)), use(inst.args[2]),
+                     use(inst.args[3]), use(inst.args[4]), use(inst.args[5])));
   }
 
   void for_loop(const Inst& inst) {

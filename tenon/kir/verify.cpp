@@ -77,7 +77,8 @@ class Verifier {
     for (const Inst* inst : body.insts) {
       for (Val arg : inst->args) defined(inst, arg);
       instruction(*inst);
-      require(inst->op != Op::kPanelDot || !in_vector, inst, "stands outside vector loops");
+      const bool alone = inst->op == Op::kPanelDot || inst->op == Op::kTranspose;
+      require(!alone || !in_vector, inst, "stands outside vector loops");
       if (inst->loop) control(*inst, depth, in_vector, in_parallel);
       require(visible_.insert(inst).second, inst, "stands in two places");
       own.push_back(inst);
@@ -118,6 +119,7 @@ class Verifier {
             inst.args.size() == 1 && inst.args[0]->type == Type::kI1 && inst.imm_int != 0, &inst,
             "takes an i1 and a code other than 0");
       case Op::kPanelDot: return panel_dot(inst);
+      case Op::kTranspose: return transpose(inst);
       case Op::kFor:
         return require(inst.args.size() == 2 && inst.loop != nullptr &&
                            inst.args[0]->type == Type::kI64 && inst.args[1]->type == Type::kI64,
@@ -174,6 +176,17 @@ class Verifier {
     const Buffer& sums = kernel_.buffers[inst.buffer];
     require(sums.written && type_of(sums.dtype) == wanted, &inst, "writes sums of its type");
     require(panel.rows >= 1 && panel.rows <= kPanelDotRows, &inst, "has 1 to 32 rows");
+  }
+
+  void transpose(const Inst& inst) {
+    require(inst.args.size() == 6, &inst, "has 6 arguments");
+    for (Val arg : inst.args) require(arg->type == Type::kI64, &inst, "takes indices and counts");
+    const auto source = static_cast<size_t>(inst.imm_int);
+    require(inst.buffer < kernel_.buffers.size() && source < kernel_.buffers.size(), &inst,
+            "names buffers of the kernel");
+    require(kernel_.buffers[inst.buffer].written, &inst, "writes a buffer marked as written");
+    require(kernel_.buffers[inst.buffer].dtype == kernel_.buffers[source].dtype, &inst,
+            "moves elements of one dtype");
   }
 
   void pure(const Inst& inst) {

@@ -17,11 +17,6 @@ Dim bytes_of(const ir::Value& value) {
   return product(value.shape()) * Dim(static_cast<int64_t>(size_of(value.dtype())));
 }
 
-bool streams(const ir::Value& root) {
-  const Dim bytes = bytes_of(root);
-  return bytes.is_static() && bytes.value() >= kStreamingBytes;
-}
-
 struct Cost {
   Dim operations = 0;
   Dim most_elements = 1;  // of any value computed on the way
@@ -74,6 +69,11 @@ KernelFrame::KernelFrame(const Group& group, GroupBody body, const std::string& 
   }
 }
 
+bool KernelFrame::streams(size_t root) const {
+  const Dim bytes = bytes_of(body_.roots[root]);
+  return bytes.is_static() && bytes.value() >= kStreamingBytes;
+}
+
 void KernelFrame::store_roots(std::span<const kir::Val> index, kir::Val inside) {
   std::vector<kir::Val> values;
   for (const ir::Value& root : body_.roots) {
@@ -84,7 +84,7 @@ void KernelFrame::store_roots(std::span<const kir::Val> index, kir::Val inside) 
     const ir::Value& root = body_.roots[i];
     kir::Val flat = ops::flatten_index(builder_, root.shape(), index);
     if (inside == nullptr) {
-      builder_.store(root_buffer(i), flat, values[i], streams(root));
+      builder_.store(root_buffer(i), flat, values[i], streams(i));
     } else {
       builder_.store_if(root_buffer(i), flat, values[i], inside);
     }

@@ -30,6 +30,8 @@ class KernelFrame {
   kir::Builder& builder() { return builder_; }
   GroupContext& context() { return *context_; }
   uint32_t root_buffer(size_t root) const { return root_buffers_[root]; }
+  // Whether a root is so large that it is written past the caches.
+  bool streams(size_t root) const;
 
   // Computes every root at `index` and stores it; where `inside` is given, only where it holds.
   void store_roots(std::span<const kir::Val> index, kir::Val inside = nullptr);

@@ -6,8 +6,7 @@
 //     with row reductions, over rows: what depends on the row alone stands before the inner loop;
 //   - few long rows are cut into blocks, so that both threads have work;
 //   - a last dimension of a few elements is flattened into the vector loop;
-//   - a transposed read goes through square tiles, copied where a column of them spreads over the
-//     first cache.
+//   - a transposed read goes through square tiles, copied and turned in registers.
 #pragma once
 
 #include "tenon/kir/kernel.h"

@@ -22,7 +22,6 @@ constexpr int64_t kShortRow = 256;  // shorter rows than this share a grid index
 constexpr int64_t kManyGroups = 16;
 constexpr int64_t kWorthTiling = 32;      // shorter sides of a transposed read stay as they are
 constexpr int64_t kTile = 64;             // side of a tile of a transposed read
-constexpr int64_t kTileStride = 65;       // of a tile's copy: odd, so that columns use every set
 constexpr int64_t kLongestKept = 65536;   // elements of a row that a thread keeps in scratch
 constexpr int64_t kLongestAhead = 16384;  // elements of a row that the second cache holds twice
 constexpr int kWorthKeeping = 10;         // operations of an element that a row keeps
@@ -196,9 +195,11 @@ class Nest {
     const Dim down = floor_div(height + Dim(kTile - 1), Dim(kTile));
     const Dim along = floor_div(width + Dim(kTile - 1), Dim(kTile));
     const std::vector<ir::NodePtr> staged = transposes_to_stage(across);
-    std::vector<uint32_t> copies;
+    std::vector<Copies> copies;
     for (const ir::NodePtr& node : staged) {
-      copies.push_back(b_.add_scratch("tile", node->types[0].dtype, Dim(kTile * kTileStride)));
+      const DType dtype = node->types[0].dtype;
+      const uint32_t plain = b_.add_scratch("tile", dtype, Dim(kTile * kTile));
+      copies.push_back({plain, b_.add_scratch("turned", dtype, Dim(kTile * kTile))});
     }
     frame_.grid_loop(product(outer) * down * along, false, [&](Val g) {
       Val column = b_.index_rem(g, along);
@@ -223,8 +224,14 @@ class Nest {
     });
   }
 
-  // Transposes whose operand is copied a tile at a time, because a column of it falls into few sets
-  // of the first cache: those read at the loops' own index, whose operands nothing else reads.
+  // A tile of a transposed operand as it stands in memory, and turned.
+  struct Copies {
+    uint32_t plain;
+    uint32_t turned;
+  };
+
+  // Transposes whose operand is copied a tile at a time and turned: those read at the loops' own
+  // index, whose operands nothing else reads.
   std::vector<ir::NodePtr> transposes_to_stage(size_t across) const {
     std::map<ir::Value, int, ById> readers;
     for (const ir::NodePtr& node : body_nodes()) {
@@ -248,19 +255,22 @@ class Nest {
     return found;
   }
 
-  // Copies a tile of the operand of `transpose` along its own last axis; its elements are then
-  // loaded from there.
-  void stage(const ir::Node& transpose, uint32_t copy, const ops::Index& outer, size_t across,
-             Val row, Val column) {
+  // Copies a tile of the operand of `transpose` along its own last axis and turns it; its elements
+  // are then loaded from there.
+  void stage(const ir::Node& transpose, const Copies& copies, const ops::Index& outer,
+             size_t across, Val row, Val column) {
     const ir::Value& operand = transpose.operands[0];
     const std::vector<int64_t>& perm = transpose.attrs.ints("perm");
     const auto along = static_cast<size_t>(perm.back());
     Val first_row = b_.mul(row, b_.i64(kTile));
     Val first_column = b_.mul(column, b_.i64(kTile));
-    auto place = [this, along, first_row, first_column](std::span<const Val> at) {
-      Val line = b_.mul(b_.sub(at[along], first_column), b_.i64(kTileStride));
-      return b_.add(line, b_.sub(at.back(), first_row));
+    auto line_of = [this, along, first_column](std::span<const Val> at) {
+      return b_.sub(at[along], first_column);
     };
+    auto place_of = [this, first_row](std::span<const Val> at) {
+      return b_.sub(at.back(), first_row);
+    };
+    auto flat = [this](Val line, Val place) { return b_.add(b_.mul(line, b_.i64(kTile)), place); };
     ops::Index at(perm.size());
     for (size_t d = 0; d < outer.size(); ++d) at[static_cast<size_t>(perm[d])] = outer[d];
     tile_side(column, shape_.back(), false, [&](Val j) {
@@ -269,13 +279,25 @@ class Nest {
           row, shape_[across], true,
           [&](Val i) {
             at.back() = i;
-            b_.store(copy, place(at), frame_.context().element(operand, at));
+            b_.store(copies.plain, flat(line_of(at), place_of(at)),
+                     frame_.context().element(operand, at));
           },
           next_tile(operand, along));
     });
-    frame_.context().set_element(operand, [this, copy, place](std::span<const Val> index) {
-      return b_.load(copy, place(index));
-    });
+    b_.transpose({copies.turned, b_.i64(0), b_.i64(kTile)},
+                 {copies.plain, b_.i64(0), b_.i64(kTile)}, side_length(column, shape_.back()),
+                 side_length(row, shape_[across]));
+    const uint32_t turned = copies.turned;
+    frame_.context().set_element(operand,
+                                 [this, turned, flat, line_of, place_of](std::span<const Val> at) {
+                                   return b_.load(turned, flat(place_of(at), line_of(at)));
+                                 });
+  }
+
+  Val side_length(Val tile, const Dim& length) {
+    if (length.known_divisor() % kTile == 0) return b_.i64(kTile);
+    return b_.binary(kir::Op::kSMin, b_.i64(kTile),
+                     b_.sub(b_.dim(length), b_.mul(tile, b_.i64(kTile))));
   }
 
   // Elements from a row of a tile to that of the next one, when it is known.

@@ -5,8 +5,9 @@
 
 namespace tenon::passes {
 
-// Along an inner axis neighbouring lines run as the lanes of a vector; along the last axis one line
-// is one grid index. f16, bf16 and f32 accumulate in f64, integers in the result's type.
+// Along an inner axis neighbouring lines run as the lanes of a vector. Along the last axis 16 lines
+// do, which are turned a tile at a time; fewer than four lines are walked one by one. Every line is
+// summed from its start to its end: f16, bf16 and f32 in f64, integers in the result's type.
 void lower_scan(KernelFrame& frame);
 
 }  // namespace tenon::passes
