@@ -16,6 +16,7 @@
 
 #include "tenon/base/dtype_of.h"
 #include "tenon/base/error.h"
+#include "tenon/base/of_thread.h"
 #include "tenon/program/program.h"
 #include "tenon/program/record.h"
 #include "tenon/program/result.h"
@@ -83,11 +84,10 @@ class LoadedProgram : public program::Program {
   // Raises what Signature::check raises; the same checks as the function's own call.
   template <class... Args>
   CallResult operator()(const Args&... args) const {
-    thread_local program::Leaves leaves;
-    leaves.clear();
-    Visitor visitor{leaves, signature().tensors};
+    const Reused<program::Leaves> leaves;
+    Visitor visitor{*leaves, signature().tensors};
     program::walk_arguments(visitor, args...);
-    return {*this, call(leaves)};
+    return {*this, call(*leaves)};
   }
 
  private:

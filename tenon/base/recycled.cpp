@@ -3,6 +3,8 @@
 #include <array>
 #include <new>
 
+#include "tenon/base/of_thread.h"
+
 namespace tenon {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr std::align_val_t kAlign{kUnit};
 // Recycled blocks hide uses after their end from the sanitizer.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kRecycle = false;
+#elif defined(__has_feature)  // Clang has the macro since version 20 only
+constexpr bool kRecycle = !__has_feature(address_sanitizer);
 #else
 constexpr bool kRecycle = true;
 #endif
@@ -28,9 +32,6 @@ struct List {
 
 size_t units(size_t bytes) { return bytes == 0 ? 1 : (bytes + kUnit - 1) / kUnit; }
 
-// Outlives the lists: objects of the thread that go after them must not reach for them.
-thread_local bool lists_gone = false;
-
 // The blocks that a thread keeps, by size in units.
 class Lists {
  public:
@@ -38,7 +39,6 @@ class Lists {
   Lists(const Lists&) = delete;
   Lists& operator=(const Lists&) = delete;
   ~Lists() {
-    lists_gone = true;
     for (List& list : lists_) {
       while (list.first != nullptr) ::operator delete(pop(list), kAlign);
     }
@@ -67,20 +67,23 @@ class Lists {
   std::array<List, kRecycledBytes / kUnit + 1> lists_{};
 };
 
-thread_local Lists lists;
-
 }  // namespace
 
 void* take_recycled(size_t bytes) {
   const size_t size = units(bytes);
-  if (kRecycle && bytes <= kRecycledBytes && !lists_gone) {
-    if (void* block = lists.take(size)) return block;
+  if (kRecycle && bytes <= kRecycledBytes) {
+    Lists* lists = of_thread<Lists>();
+    void* block = lists == nullptr ? nullptr : lists->take(size);
+    if (block != nullptr) return block;
   }
   return ::operator new(size* kUnit, kAlign);
 }
 
 void give_recycled(void* block, size_t bytes) noexcept {
-  if (kRecycle && bytes <= kRecycledBytes && !lists_gone && lists.give(block, units(bytes))) return;
+  if (kRecycle && bytes <= kRecycledBytes) {
+    Lists* lists = of_thread<Lists>();
+    if (lists != nullptr && lists->give(block, units(bytes))) return;
+  }
   ::operator delete(block, kAlign);
 }
 

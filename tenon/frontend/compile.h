@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/base/of_thread.h"
 #include "tenon/frontend/executable.h"
 #include "tenon/frontend/layer.h"
 #include "tenon/frontend/recompile.h"
@@ -36,14 +37,11 @@ class CompiledCallable {
   // Checks the call against the signature, runs, and returns what the function returns.
   template <class... Args>
   R operator()(const Args&... args) const {
-    thread_local CallLeaves call;
-    call.clear();
-    program::walk_arguments(call, args...);
-    return this->call(call);
+    const Reused<CallLeaves> call;
+    program::walk_arguments(*call, args...);
+    return this->call(*call);
   }
-  // `call` is left empty, so that it holds nobody's memory until the next call.
   R call(CallLeaves& call) const {
-    const Emptied emptied{call};
     if constexpr (std::is_void_v<R>) {
       executable_->call(call);
     } else {
@@ -82,10 +80,6 @@ class CompiledCallable {
     void key(std::string_view) {}
     void tensor(Tensor& leaf) { leaf = Tensor(std::move(arrays[next++])); }
     void fixed(program::StaticView, std::string_view) {}
-  };
-  struct Emptied {
-    CallLeaves& call;
-    ~Emptied() { call.clear(); }
   };
 
   std::shared_ptr<const Stored<R>> result_;
@@ -207,16 +201,14 @@ class CompiledFunction {
       program::walk_arguments(look, args...);
       if (look.traced || compile_disabled()) return direct(args...);
     }
-    thread_local CallLeaves call;
-    call.clear();
+    const Reused<CallLeaves> reused;
+    CallLeaves& call = *reused;
     program::walk_arguments(call, args...);
     std::shared_ptr<const void> found = cache_->find(call.leaves, typeid(R));
     if (found == nullptr) {
       note_miss(cache_->why_missed(call.leaves));
       auto made = std::make_shared<const Program>(
           trace_function(*fn_, options_.stage(), SpecMode::kValues, args...), options_);
-      call.clear();  // tracing may have called other programs
-      program::walk_arguments(call, args...);
       {
         std::lock_guard lock(last_->mutex);
         last_->executable = made->executable();

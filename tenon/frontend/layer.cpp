@@ -3,11 +3,17 @@
 #include <string_view>
 
 #include "tenon/base/error.h"
+#include "tenon/base/of_thread.h"
 
 namespace tenon {
 namespace {
 
 thread_local std::string path;
+
+struct LastPlace {
+  const char* file = nullptr;
+  ir::LocationPtr place;
+};
 
 std::string_view base_name(const char* file) {
   const std::string_view text = file;
@@ -28,17 +34,18 @@ std::string current_layer() { return path; }
 
 ir::LocationPtr location_of(Here here) {
   // Most ops of a line share their place, so the last one is kept.
-  thread_local ir::LocationPtr last;
-  thread_local const char* last_file = nullptr;
+  LastPlace* last = of_thread<LastPlace>();
+  const char* file = here.file_name();
   const auto line = static_cast<int>(here.line());
   const auto column = static_cast<int>(here.column());
-  if (last == nullptr || last_file != here.file_name() || last->line != line ||
-      last->column != column || last->layer != path) {
-    last_file = here.file_name();
-    last = std::make_shared<const ir::Location>(
-        ir::Location{std::string(base_name(last_file)), line, column, path});
+  if (last != nullptr && last->file == file && last->place->line == line &&
+      last->place->column == column && last->place->layer == path) {
+    return last->place;
   }
-  return last;
+  auto place = std::make_shared<const ir::Location>(
+      ir::Location{std::string(base_name(file)), line, column, path});
+  if (last != nullptr) *last = {file, place};
+  return place;
 }
 
 std::string place_text(Here here) {

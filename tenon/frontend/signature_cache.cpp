@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tenon/base/error.h"
+#include "tenon/base/of_thread.h"
 
 namespace tenon {
 namespace {
@@ -139,21 +140,22 @@ SignatureCache::EntryPtr SignatureCache::used_now(EntryPtr entry) const {
   return entry;
 }
 
-SignatureCache::Recent& SignatureCache::recent() const {
-  thread_local std::array<Recent, 8> all;  // of as many functions that a thread calls in turn
-  return all[id_ % all.size()];
+SignatureCache::Recent* SignatureCache::recent() const {
+  using Recents = std::array<Recent, 8>;  // of as many functions that a thread calls in turn
+  Recents* recents = of_thread<Recents>();
+  return recents == nullptr ? nullptr : &(*recents)[id_ % recents->size()];
 }
 
 std::shared_ptr<const void> SignatureCache::find(const program::Leaves& call,
                                                  std::type_index type) const {
-  Recent& last = recent();
-  EntryPtr entry = last.cache == id_ ? last.entry.lock() : nullptr;
+  Recent* last = recent();
+  EntryPtr entry = last != nullptr && last->cache == id_ ? last->entry.lock() : nullptr;
   if (entry == nullptr || !entry->matches(call, type)) {
     const uint64_t hash = hash_call(call);
     std::shared_lock lock(mutex_);
     entry = find_entry(hash, call, type);
     if (entry == nullptr) return nullptr;
-    last = {id_, entry};
+    if (last != nullptr) *last = {id_, entry};
   }
   return used_now(std::move(entry))->program;
 }

@@ -57,7 +57,7 @@ class SignatureCache {
     uint64_t cache = 0;
     std::weak_ptr<const Entry> entry;
   };
-  Recent& recent() const;
+  Recent* recent() const;  // null when the thread's objects are gone
   EntryPtr find_entry(uint64_t hash, const program::Leaves& call, std::type_index type) const;
   EntryPtr used_now(EntryPtr entry) const;
   void evict();

@@ -160,6 +160,7 @@ void Program::bind_from(const WeightSource& source, runtime::SetupResults* share
     for (const Weight& weight : weights()) all[weight.name] = checked(weight);
     impl_->interpreted->bind(std::move(all));
   }
+  impl_->externals.clear();  // of an earlier bind()
   impl_->bound = true;
 }
 

@@ -54,6 +54,7 @@ struct Executor::Impl {
   std::vector<uint32_t> writable;  // positions of writable arguments
   std::vector<Array> appended;     // to the arguments: externals, or what setup made of them
   bool bound = false;
+  const std::vector<int64_t> machine_sizes = SymbolTable::machine_values();
   ContextList contexts;
   std::mutex plans_mutex;
   std::list<std::shared_ptr<const Plan>> plans;  // newest first
@@ -127,8 +128,7 @@ struct Executor::Impl {
   }
 
   void bind_symbols(std::span<const Array> arguments, Context& context) const {
-    static const std::vector<int64_t> machine = SymbolTable::machine_values();
-    context.symbols.assign(machine.begin(), machine.end());
+    context.symbols.assign(machine_sizes.begin(), machine_sizes.end());
     binding.bind(arguments, context.symbols);
   }
 

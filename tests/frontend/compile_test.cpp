@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <thread>
@@ -297,6 +298,31 @@ TEST(Compile, ThreadsShareAFunction) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(Compile, CallsInDestructorsAtTheEndOfAThread) {
+  const auto fast = compile([](const Tensor& x) { return x + 1; });
+  const auto program = compile([](const Tensor& x) { return x * 2; })(TensorLayout(f32, {"n"}));
+  struct Late {
+    std::function<void()> work = [] {};
+    ~Late() { work(); }
+  };
+  std::vector<Floats> got;
+  std::thread([&] {
+    thread_local Late late;  // goes after what calls keep for the thread
+    late.work = [&] {
+      for (const float x : {1.0f, 2.0f}) {
+        got.push_back(values(fast(tensor({x}))));
+        got.push_back(values(fast(tensor({x, x}))));
+        got.push_back(values(program(tensor({x, x, x}))));
+      }
+    };
+    late.work();
+  }).join();
+  const std::vector<Floats> once = {{2}, {2, 2}, {2, 2, 2}, {3}, {3, 3}, {4, 4, 4}};
+  std::vector<Floats> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  EXPECT_EQ(got, twice);
 }
 
 }  // namespace

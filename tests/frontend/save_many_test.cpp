@@ -98,6 +98,30 @@ TEST(BindMany, WeightsComeOneByOneAndLeave) {
             "ValueError: product: weight a: expected f32[64, 64], got f32[64, 63] [weight_type]");
 }
 
+TEST(BindMany, BindingAgainLetsTheFirstWeightsGo) {
+  const std::string path = (std::filesystem::path(testing::TempDir()) / "again.tenon").string();
+  compile([](const Tensor& x) { return x + constant_external("w", TensorLayout(f32, {2})); },
+          {.name = "a"})(TensorLayout(f32, {2}))
+      .save(path);
+  for (const bool data_only : {false, true}) {
+    std::vector<program::Program> loaded{program::Program::load(path, {.data_only = data_only})};
+    auto memory = std::make_shared<std::vector<float>>(2, 1.0f);
+    const std::weak_ptr<const void> first = memory;
+    program::Program::bind_all(
+        loaded, {{"w", runtime::Array::borrow(f32, {2}, memory->data(), memory, false)}});
+    memory.reset();
+    EXPECT_FALSE(first.expired());
+    program::Program::bind_all_from(loaded, [](const program::Weight&) {
+      return tensor({5.0f, 6.0f}).array();
+    });
+    EXPECT_TRUE(first.expired());
+    const std::vector<runtime::Array> results =
+        loaded[0].execute_raw({{tensor({1.0f, 1.0f}).array()}});
+    EXPECT_EQ(Tensor(results[0]).to_vector<float>(), (std::vector<float>{6, 7}));
+  }
+  std::filesystem::remove(path);
+}
+
 TEST(BindMany, EveryWeightIsReadAndGiven) {
   const auto a =
       compile([](const Tensor& x) { return x + constant_external("u", TensorLayout(f32, {2})); },
