@@ -1,5 +1,5 @@
 // Whole texts of explain(). What depends on the machine is masked: times, the level and its steps,
-// threads and their scratch memory.
+// threads. ctest sets two threads, whose scratch memory is part of the sizes.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -62,9 +62,11 @@ TEST(Explain, NamedSizes) {
       {.name = "step", .argument_names = {"x"}})(TensorLayout(f32, {"n", 64}));
   const auto whole = [](const std::string& threads, const std::string& memory) {
     return fmt::format(
-               "step(x: f32[\"n\", 64]) → f32[\"n\", 64]     3 kernels, 256*n B scratch, compiled "
-               "in T\n"
-               "  k0  cumsum      reads 256*n B, writes 256*n B  i < n (ISA), {0}\n"
+               "step(x: f32[\"n\", 64]) → f32[\"n\", 64]     3 kernels, (256*n + 24832) B "
+               "scratch, compiled in T\n"
+               "  k0  cumsum      reads 256*n B, writes 256*n B  i < (n + 15)//16, inner loops by "
+               "S "
+               "(ISA), {0}\n"
                "  k1  exp·cumsum  reads 256*n B, writes 256*n B  i < 1, inner loops by S (ISA), "
                "{0}\n"
                "  k2  add         reads 512*n B, writes 256*n B  i < 64*n by S (ISA), {0}\n"
@@ -82,12 +84,14 @@ TEST(Explain, NamedSizes) {
   EXPECT_EQ(masked(program.explain()),
             whole("up to N threads",
                   "memory: offsets are known when sizes are, at a call\n"
-                  "  @step m2  f32[\"n\", 64]  256*n B  steps 0 to 2\n"));
+                  "  @step m2  f32[\"n\", 64]            256*n B  steps 0 to 2\n"
+                  "  @step k0  scratch of each thread  12.4 KB  step 0\n"));
   program(zeros({3, 64}));
   EXPECT_EQ(masked(program.explain()),
             whole("N threads",
-                  "memory, for n = 3: 768 B in one arena\n"
-                  "  @step m2  f32[\"n\", 64]  768 B at 0  steps 0 to 2\n"));
+                  "memory, for n = 3: 13.2 KB in one arena\n"
+                  "  @step m2  f32[\"n\", 64]            768 B at 0      steps 0 to 2\n"
+                  "  @step k0  scratch of each thread  12.4 KB at 768  step 0\n"));
 }
 
 TEST(Explain, SharedBodies) {
@@ -105,14 +109,14 @@ TEST(Explain, SharedBodies) {
   EXPECT_EQ(
       masked(program.explain()),
       std::string(
-          "net(f32[8, 32]) → f32[8, 32]     2 kernels, 3.2 KB scratch, compiled in T\n"
+          "net(f32[8, 32]) → f32[8, 32]     2 kernels, 15.5 KB scratch, compiled in T\n"
           "  @net\n"
           "    call  @block\n"
           "    call  @block\n"
           "    call  @block\n"
           "  @block, run 3 times a call\n"
-          "    k0  cumsum                                      reads 1.0 KB, writes 1.0 KB  i < 8 "
-          "(ISA), N threads\n"
+          "    k0  cumsum                                      reads 1.0 KB, writes 1.0 KB  i < 1, "
+          "inner loops by S (ISA), N threads\n"
           "    k1  mul·sum·max·sub·exp·sum·reciprocal·mul·add  reads 2.0 KB, writes 1.0 KB  i < 8, "
           "inner loops by S (ISA), N threads\n"
           "groups\n"
@@ -122,11 +126,12 @@ TEST(Explain, SharedBodies) {
           "  @block cumsum → max, sub: f32[8, 32] in memory, cumsum is a kernel of its own\n"
           "  @net call → call: f32[8, 32] in memory, a shared body has kernels of its own (2 "
           "times)\n"
-          "memory: 3.2 KB in one arena\n"
+          "memory: 15.5 KB in one arena\n"
           "  @net m2  f32[8, 32]  1.0 KB at 0     steps 0 to 1\n"
           "  @net m3  f32[8, 32]  1.0 KB at 1024  steps 1 to 2\n"
-          "  @block m2  f32[8, 32]              1.0 KB at 0    steps 0 to 1\n"
-          "  @block k1  scratch of each thread  128 B at 1024  step 1\n") +
+          "  @block m2  f32[8, 32]              1.0 KB at 0      steps 0 to 1\n"
+          "  @block k0  scratch of each thread  12.4 KB at 1024  step 0\n"
+          "  @block k1  scratch of each thread  128 B at 1024    step 1\n") +
           kPhases);
 }
 
