@@ -200,12 +200,16 @@ Emitter::Values Emitter::turned(const Turn& turn, Values lines) {
     }
     return b_.CreateShuffleVector(a, c, mask);
   };
+  auto place = [unit](int group, int k) {
+    const int line = group * unit + k;
+    return static_cast<size_t>(line);
+  };
   for (int step = 1; step < unit; step *= 2) {
     Values next;
     for (int group = 0; group < units; ++group) {
       for (int k = 0; k < unit / 2; ++k) {
-        Value* a = lines[static_cast<size_t>(group * unit + k)];
-        Value* c = lines[static_cast<size_t>(group * unit + k + unit / 2)];
+        Value* a = lines[place(group, k)];
+        Value* c = lines[place(group, k + unit / 2)];
         next.push_back(interleave(a, c, 0));
         next.push_back(interleave(a, c, unit / 2));
       }
@@ -222,8 +226,8 @@ Emitter::Values Emitter::turned(const Turn& turn, Values lines) {
   };
   Values result(static_cast<size_t>(side));
   for (int k = 0; k < unit; ++k) {
-    auto in = [&](int group) { return lines[static_cast<size_t>(group * unit + k)]; };
-    auto out = [&](int group) -> Value*& { return result[static_cast<size_t>(group * unit + k)]; };
+    auto in = [&](int group) { return lines[place(group, k)]; };
+    auto out = [&](int group) -> Value*& { return result[place(group, k)]; };
     if (units == 1) {
       out(0) = in(0);
     } else if (units == 2) {

@@ -56,9 +56,9 @@ Tensor::Tensor(runtime::Array array)
   state_->ready = true;
 }
 
-Tensor Tensor::borrow(void* data, DType dtype, std::vector<int64_t> dims,
+Tensor Tensor::borrow(void* data, DType dtype, const std::vector<int64_t>& dims,
                       std::shared_ptr<const void> owner, bool writable) {
-  Tensor out(runtime::Array::borrow(dtype, std::move(dims), data, std::move(owner), writable));
+  Tensor out(runtime::Array::borrow(dtype, dims, data, std::move(owner), writable));
   out.state_->borrowed = true;
   return out;
 }
@@ -71,8 +71,8 @@ Tensor Tensor::from_dlpack(DLManagedTensor* tensor) {
 
 DLManagedTensor* Tensor::to_dlpack() const { return array().to_dlpack(); }
 
-Tensor from_bytes(const void* data, DType dtype, std::vector<int64_t> dims) {
-  runtime::Array array = runtime::Array::empty(dtype, std::move(dims));
+Tensor from_bytes(const void* data, DType dtype, const std::vector<int64_t>& dims) {
+  runtime::Array array = runtime::Array::empty(dtype, dims);
   if (array.bytes() > 0) std::memcpy(array.mutable_data(), data, array.bytes());
   return Tensor(std::move(array));
 }

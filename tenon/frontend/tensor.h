@@ -49,7 +49,7 @@ class Tensor {
   explicit Tensor(runtime::Array array);
   // Memory owned elsewhere, without copying; `owner` is kept alive. Changes made to it from outside
   // are seen by later calls, but not by programs that have captured the tensor.
-  static Tensor borrow(void* data, DType dtype, std::vector<int64_t> dims,
+  static Tensor borrow(void* data, DType dtype, const std::vector<int64_t>& dims,
                        std::shared_ptr<const void> owner = nullptr, bool writable = true);
   // DLPack, without copying. Takes ownership.
   static Tensor from_dlpack(DLManagedTensor* tensor);
@@ -141,14 +141,14 @@ requires(std::same_as<T, Tensor>&&...) void eval(Tensor& first, T&... rest) {
 }
 
 // --- tensors from values ---
-Tensor from_bytes(const void* data, DType dtype, std::vector<int64_t> dims);
+Tensor from_bytes(const void* data, DType dtype, const std::vector<int64_t>& dims);
 template <class T>
-Tensor tensor(const std::vector<T>& values, std::vector<int64_t> dims) {
+Tensor tensor(const std::vector<T>& values, const std::vector<int64_t>& dims) {
   if constexpr (std::is_same_v<T, bool>) {
     const std::vector<uint8_t> bytes(values.begin(), values.end());
-    return Tensor(runtime::Array::copy_of(DType::kBool, std::move(dims), bytes));
+    return Tensor(runtime::Array::copy_of(DType::kBool, dims, bytes));
   } else {
-    return Tensor(runtime::Array::copy_of(dtype_of<T>(), std::move(dims), values));
+    return Tensor(runtime::Array::copy_of(dtype_of<T>(), dims, values));
   }
 }
 template <class T>
