@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the peers: peers.py [ROW…] writes build/peers/results.json.
+"""Measures Tenon and the peers, row by row: peers.py [ROW…] writes build/tenon_bench.json and
+build/peers/results.json.
 
-The peers live in build/peers/venv, installed when missing. Every row of every peer runs in a process
-of its own, with as many threads as the machine has CPUs.
+A machine's speed drifts, so a row is measured by Tenon and by each peer within minutes. The peers live in
+build/peers/venv, installed when missing. Every row of every peer runs in a process of its own, with as many
+threads as the machine has CPUs. With ROWs the others keep what was measured before.
 """
 import json
 import os
@@ -19,6 +21,8 @@ HOME = os.path.abspath("build/peers")
 VENV = os.path.join(HOME, "venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 HERE = os.path.dirname(os.path.abspath(__file__))
+TENON = os.path.abspath("build/release/bench/tenon_bench")
+TENON_RESULTS = os.path.abspath("build/tenon_bench.json")
 
 # Peer → what pip installs for it, and the free disk (GB) that takes. Cheapest first.
 PEERS = {
@@ -103,31 +107,55 @@ def measure(peer, name, shared):
     return {"min": min(values), "median": values[len(values) // 2]}
 
 
+def measure_tenon(name, all_rows):
+    """Puts Tenon's results of one row into `all_rows`, by name."""
+    run = subprocess.run([TENON, name], stdout=subprocess.PIPE, text=True, check=True)
+    for row in json.loads(run.stdout):
+        all_rows[row["name"]] = row
+        print(f"{'tenon':<10} {row['name']:<24} {row['min']}", file=sys.stderr)
+
+
+def load(path, otherwise):
+    if not os.path.exists(path):
+        return otherwise
+    with open(path) as file:
+        return json.load(file)
+
+
+def save(path, value):
+    with open(path, "w") as file:
+        json.dump(value, file, indent=1)
+
+
 def main():
     os.makedirs(HOME, exist_ok=True)
     wanted = sys.argv[1:] or [row.name for row in ROWS]
     shared = os.path.join(HOME, "cache")
     path = os.path.join(HOME, "results.json")
     results = {"peers": {}, "rows": {}}
-    if sys.argv[1:] and os.path.exists(path):  # a few rows are measured again: keep the others
-        with open(path) as file:
-            results = json.load(file)
+    tenon = {}
+    if sys.argv[1:]:  # a few rows are measured again: keep the others
+        results = load(path, results)
+        tenon = {row["name"]: row for row in load(TENON_RESULTS, [])}
     results["date"] = time.strftime("%Y-%m-%d")
+    rows_of = {}
     for peer in PEERS:
         about = {"version": install(peer)}
         if about["version"] is None:
             about = ask(peer, cache=shared)
         results["peers"][peer] = about.get("version") or "not usable: " + about["error"]
-        for name in wanted:
-            if name not in about.get("rows", []):
+        rows_of[peer] = about.get("rows", [])
+    for name in wanted:
+        measure_tenon(name, tenon)
+        save(TENON_RESULTS, list(tenon.values()))
+        for peer in PEERS:
+            if name not in rows_of[peer]:
                 continue
             result = measure(peer, name, shared)
             results["rows"].setdefault(name, {})[peer] = result
             print(f"{peer:<10} {name:<24} {result.get('min', result.get('error'))}", file=sys.stderr)
-            with open(path, "w") as file:
-                json.dump(results, file, indent=1)
-    with open(path, "w") as file:
-        json.dump(results, file, indent=1)
+            save(path, results)
+    save(path, results)
 
 
 main()

@@ -30,12 +30,11 @@ using runtime::Array;
 
 // An array of these values in row-major order. Raises ValueError when their number does not fit.
 template <class T>
-Array array(std::vector<int64_t> dims, const std::vector<T>& values) {
+Array array(const std::vector<int64_t>& dims, const std::vector<T>& values) {
   if constexpr (std::is_same_v<T, bool>) {
-    return Array::copy_of(DType::kBool, std::move(dims),
-                          std::vector<uint8_t>(values.begin(), values.end()));
+    return Array::copy_of(DType::kBool, dims, std::vector<uint8_t>(values.begin(), values.end()));
   } else {
-    return Array::copy_of(dtype_of<T>(), std::move(dims), values);
+    return Array::copy_of(dtype_of<T>(), dims, values);
   }
 }
 

@@ -79,7 +79,7 @@ Array Array::from_dlpack(DLManagedTensor* managed) {
                                  tenon::describe(dtype, dims)),
                      {.label = "dlpack_alignment", .hint = "copy it first"});
   }
-  return borrow(dtype, std::move(dims), data, std::move(owner), true);
+  return borrow(dtype, dims, data, std::move(owner), true);
 }
 
 DLManagedTensor* Array::to_dlpack() const {

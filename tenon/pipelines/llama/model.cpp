@@ -327,9 +327,9 @@ LlamaCache LlamaModel::new_cache(int64_t batch) const {
 namespace {
 
 // Copies `rows` rows of `from` bytes into rows of `to` bytes; the rest is zero.
-runtime::Array widen(const runtime::Array& old, std::vector<int64_t> dims, int64_t rows,
+runtime::Array widen(const runtime::Array& old, const std::vector<int64_t>& dims, int64_t rows,
                      size_t from, size_t to) {
-  runtime::Array array = runtime::Array::empty(f32, std::move(dims));
+  runtime::Array array = runtime::Array::empty(f32, dims);
   auto* out = static_cast<std::byte*>(array.mutable_data());
   std::memset(out, 0, array.bytes());
   if (from > 0) {
@@ -341,8 +341,8 @@ runtime::Array widen(const runtime::Array& old, std::vector<int64_t> dims, int64
   return array;
 }
 
-runtime::Array array_of(std::span<const int32_t> values, std::vector<int64_t> dims) {
-  runtime::Array array = runtime::Array::empty(i32, std::move(dims));
+runtime::Array array_of(std::span<const int32_t> values, const std::vector<int64_t>& dims) {
+  runtime::Array array = runtime::Array::empty(i32, dims);
   std::memcpy(array.mutable_data(), values.data(), values.size_bytes());
   return array;
 }
