@@ -337,34 +337,41 @@ void Emitter::store_contiguous(const Address& address, bool reversed, Values val
   }
 }
 
+// emit(true) where `condition` holds, else emit(false).
+void Emitter::either_way(Value* condition, const std::function<void(bool)>& emit) {
+  llvm::LLVMContext& context = module_.getContext();
+  auto* yes = llvm::BasicBlock::Create(context, "yes", function_);
+  auto* no = llvm::BasicBlock::Create(context, "no", function_);
+  auto* next = llvm::BasicBlock::Create(context, "next", function_);
+  b_.CreateCondBr(condition, yes, no);
+  for (auto* block : {yes, no}) {
+    b_.SetInsertPoint(block);
+    emit(block == yes);
+    b_.CreateBr(next);
+  }
+  b_.SetInsertPoint(next);
+}
+
 // Stores past the caches need whole vectors at aligned addresses. The address advances by whole
 // vectors, so that the branch goes the same way all through a loop.
 void Emitter::store_streaming(const Address& address, const Values& values) {
   wrote_past_caches_ = true;
-  llvm::LLVMContext& context = module_.getContext();
   auto bytes =
       std::min<uint64_t>(values[0]->getType()->getPrimitiveSizeInBits().getFixedValue() / 8,
                          static_cast<uint64_t>(target_.vector_bits) / 8);
   Value* where = b_.CreatePtrToInt(scalar_pointer(address, 0), b_.getInt64Ty());
   Value* is_aligned =
       b_.CreateICmpEQ(b_.CreateAnd(where, index(static_cast<int64_t>(bytes) - 1)), index(0));
-  auto* past = llvm::BasicBlock::Create(context, "stream", function_);
-  auto* plain = llvm::BasicBlock::Create(context, "plain", function_);
-  auto* next = llvm::BasicBlock::Create(context, "stored", function_);
-  b_.CreateCondBr(is_aligned, past, plain);
-  for (auto* block : {past, plain}) {
-    b_.SetInsertPoint(block);
+  either_way(is_aligned, [&](bool aligned) {
     for (int part = 0; part < mode_.parts; ++part) {
-      llvm::Align align = block == past ? llvm::Align(bytes) : alignment(address.buffer);
+      llvm::Align align = aligned ? llvm::Align(bytes) : alignment(address.buffer);
       auto* stored =
           b_.CreateAlignedStore(values[static_cast<size_t>(part)],
                                 scalar_pointer(address, int64_t{part} * mode_.lanes), align);
       tag(stored, address.buffer);
-      if (block == past) set_streaming(stored);
+      if (aligned) set_streaming(stored);
     }
-    b_.CreateBr(next);
-  }
-  b_.SetInsertPoint(next);
+  });
 }
 
 void Emitter::set_streaming(llvm::Instruction* store) {

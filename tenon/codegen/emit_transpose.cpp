@@ -96,21 +96,6 @@ void Emitter::emit_transpose(const Inst& inst) {
   });
 }
 
-// emit(true) where `condition` holds, else emit(false).
-void Emitter::either_way(Value* condition, const std::function<void(bool)>& emit) {
-  llvm::LLVMContext& context = module_.getContext();
-  auto* yes = llvm::BasicBlock::Create(context, "yes", function_);
-  auto* no = llvm::BasicBlock::Create(context, "no", function_);
-  auto* next = llvm::BasicBlock::Create(context, "next", function_);
-  b_.CreateCondBr(condition, yes, no);
-  for (auto* block : {yes, no}) {
-    b_.SetInsertPoint(block);
-    emit(block == yes);
-    b_.CreateBr(next);
-  }
-  b_.SetInsertPoint(next);
-}
-
 void Emitter::turn_by_element(const Turn& turn, Value* first_row, Value* last_row,
                               Value* first_column, Value* last_column) {
   counted_loop(first_row, last_row, 1, {}, [&](Value* row, const Values&) {

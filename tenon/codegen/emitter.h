@@ -97,6 +97,7 @@ class Emitter {
   void store(const Address& address, kir::Val value, const Values* predicate, bool streaming);
   void store_contiguous(const Address& address, bool reversed, Values values,
                         const Values* predicate, bool streaming);
+  void either_way(Value* condition, const std::function<void(bool)>& emit);
   void store_streaming(const Address& address, const Values& values);
   void set_streaming(llvm::Instruction* store);
   void scatter(const Address& address, const Values& values, const Values* predicate);
@@ -125,7 +126,6 @@ class Emitter {
   // emit_transpose.cpp
   struct Turn;
   void emit_transpose(const kir::Inst& inst);
-  void either_way(Value* condition, const std::function<void(bool)>& emit);
   void turn_square(const Turn& turn, Value* row, Value* column, Value* rows, Value* columns);
   void turn_by_element(const Turn& turn, Value* first_row, Value* last_row, Value* first_column,
                        Value* last_column);

@@ -85,7 +85,7 @@ void Executable::bind_from(const WeightSource& source, runtime::SetupResults* sh
   for (const program::Weight& weight : impl_->weights) wanted[weight.name] = &weight;
   const auto external = [&](const std::string& weight) {
     runtime::Array array = array_of(name(), weight, source(*wanted.at(weight)));
-    program::check_weights(name(), {*wanted.at(weight)}, {{weight, array}});
+    program::check_weight(name(), *wanted.at(weight), array);
     return array;
   };
   impl_->engine->bind_from(external, shared);

@@ -141,7 +141,7 @@ void Program::bind_all_from(std::span<Program> programs, const WeightSource& sou
 void Program::bind_from(const WeightSource& source, runtime::SetupResults* shared) {
   const auto checked = [&](const Weight& weight) {
     Array array = source(weight);
-    program::check_weights(impl_->function(), {weight}, {{weight.name, array}});
+    check_weight(impl_->function(), weight, array);
     return array;
   };
   if (impl_->executor != nullptr) {

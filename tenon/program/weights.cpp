@@ -97,6 +97,14 @@ std::vector<Weight> externals_of(const ir::GraphPtr& graph) {
   return std::move(collector.weights);
 }
 
+void check_weight(const std::string& function, const Weight& weight, const runtime::Array& array) {
+  if (fits(weight, array)) return;
+  throw ValueError(
+      fmt::format("{}: weight {}: expected {}{}, got {}", function, weight.name, name(weight.dtype),
+                  tenon::str(weight.shape), array.valid() ? array.describe() : "nothing"),
+      {.label = "weight_type"});
+}
+
 void check_weights(const std::string& function, const std::vector<Weight>& weights,
                    const ExternalArrays& given) {
   std::string missing;
@@ -107,14 +115,7 @@ void check_weights(const std::string& function, const std::vector<Weight>& weigh
     throw KeyError(fmt::format("{}: missing weights: {}", function, missing),
                    {.label = "weight_missing"});
   }
-  for (const Weight& weight : weights) {
-    const runtime::Array& array = given.at(weight.name);
-    if (fits(weight, array)) continue;
-    throw ValueError(fmt::format("{}: weight {}: expected {}{}, got {}", function, weight.name,
-                                 name(weight.dtype), tenon::str(weight.shape),
-                                 array.valid() ? array.describe() : "nothing"),
-                     {.label = "weight_type"});
-  }
+  for (const Weight& weight : weights) check_weight(function, weight, given.at(weight.name));
   for (const auto& [name, array] : given) {
     auto same = [&n = name](const Weight& weight) { return weight.name == n; };
     if (std::any_of(weights.begin(), weights.end(), same)) continue;

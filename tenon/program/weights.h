@@ -38,6 +38,8 @@ std::vector<Weight> externals_of(const ir::GraphPtr& graph);
 //   a name that nothing reads              KeyError    [weight_unused], with the nearest name
 TENON_API void check_weights(const std::string& function, const std::vector<Weight>& weights,
                              const ExternalArrays& given);
+// The second of these, for one weight.
+void check_weight(const std::string& function, const Weight& weight, const runtime::Array& array);
 
 // What several programs read together.
 struct SharedWeights {

@@ -201,8 +201,8 @@ size_t place(std::vector<Interval>& intervals) {
     keep_smaller(
         best, intervals,
         sorted([&](size_t a, size_t b) { return intervals[a].bytes > intervals[b].bytes; }), false);
+    try_skylines(best, intervals, order, bound);
   }
-  if (best.size > bound && order.size() <= kQuadratic) try_skylines(best, intervals, order, bound);
   for (size_t i : best.order) intervals[i].offset = best.offsets[i];
   return best.size;
 }

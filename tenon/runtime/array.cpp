@@ -45,11 +45,7 @@ Array Array::borrow(DType dtype, Dims dims, void* data, std::shared_ptr<const vo
   return array;
 }
 
-Array Array::copy_of(const Literal& literal) {
-  Array array = empty(literal.dtype(), literal.dims());
-  if (array.bytes() > 0) std::memcpy(array.data_, literal.data(), array.bytes());
-  return array;
-}
+Array Array::copy_of(const Literal& literal) { return from_literal(literal).copy(); }
 
 Array Array::copy() const {
   Array array = empty(dtype_, dims_);
