@@ -35,25 +35,29 @@ void add_on_square(Rows& rows, const std::string& name, F fn) {
   add_row(rows, name, [=] { return unary(name, kSquare, fn); });
 }
 
-Json attention(const std::string& name, const tn::Shape& rows, const tn::Shape& keys,
-               const tn::AttentionOptions& options) {
-  auto fast = tn::compile([=](const tn::Tensor& q, const tn::Tensor& k, const tn::Tensor& v) {
-    return tn::attention(q, k, v, options);
+void add_attention(Rows& rows, const std::string& name, const tn::Shape& queries,
+                   const tn::Shape& keys, tn::DType dtype,
+                   const tn::AttentionOptions& options = {}) {
+  add_row(rows, name, [=] {
+    auto fast = tn::compile([=](const tn::Tensor& q, const tn::Tensor& k, const tn::Tensor& v) {
+      return tn::attention(q, k, v, options);
+    });
+    const tn::Tensor q = tn::cast(normal(queries, 4), dtype).eval();
+    const tn::Tensor k = tn::cast(normal(keys, 5), dtype).eval();
+    const tn::Tensor v = tn::cast(normal(keys, 6), dtype).eval();
+    return steady(name, [&] { fast(q, k, v).array(); });
   });
-  const tn::Tensor q = normal(rows, 4);
-  const tn::Tensor k = normal(keys, 5);
-  const tn::Tensor v = normal(keys, 6);
-  return steady(name, [&] { fast(q, k, v).array(); });
 }
 
-void add_attention(Rows& rows) {
+void add_attentions(Rows& rows) {
   const tn::Shape heads = {1, 16, 1024, 64};
-  add_row(rows, "attention", [=] { return attention("attention", heads, heads, {}); });
-  add_row(rows, "attention_causal",
-          [=] { return attention("attention_causal", heads, heads, {.causal = true}); });
-  add_row(rows, "attention_decode", [=] {
-    return attention("attention_decode", {1, 16, 1, 64}, {1, 16, 4096, 64}, {});
-  });
+  for (const auto& [kind, dtype] :
+       {std::pair("", tn::f32), {"_bf16", tn::bf16}, {"_f16", tn::f16}}) {
+    const std::string name = std::string("attention") + kind;
+    add_attention(rows, name, heads, heads, dtype);
+    add_attention(rows, name + "_causal", heads, heads, dtype, {.causal = true});
+    add_attention(rows, name + "_decode", {1, 16, 1, 64}, {1, 16, 4096, 64}, dtype);
+  }
 }
 
 void add_movement(Rows& rows) {
@@ -112,7 +116,7 @@ void add_kernel_rows(Rows& rows) {
   add_on_square(rows, "argmax", [](const tn::Tensor& x) { return tn::argmax(x, 1); });
   add_on_square(rows, "cumsum", [](const tn::Tensor& x) { return tn::cumsum(x, 1); });
   add_sorts(rows);
-  add_attention(rows);
+  add_attentions(rows);
 }
 
 }  // namespace tenon::bench

@@ -44,6 +44,14 @@ def language(kind, prompt, decode, title=""):
             Row(f"llm_{kind}_decode", f"SmolLM2 {title or kind}, decode of 64", "tokens/s", (("llama.cpp", decode),))]
 
 
+def attention(suffix, kind, factor=1.0):
+    """All keys, causal, and one row to a cache."""
+    name, bars = "attention" + suffix, (("torch", 1 / factor),)
+    return [Row(name, f"{kind}attention (1,16,1024,64)", bars=bars),
+            Row(name + "_causal", f"{kind}causal attention (1,16,1024,64)", bars=bars),
+            Row(name + "_decode", f"{kind}attention of one row to 4096 cached", bars=bars)]
+
+
 ROWS = [
     Row("gelu", "exact GELU (32,1000,4096)", bars=(("copy_524", 1.3), ("max", 1 / 1.1))),
     Row("gelu_fresh", "exact GELU into fresh memory", bars=(("copy_524_fresh", 1.0),)),
@@ -74,9 +82,7 @@ ROWS = [
     Row("argsort", "argsort of 2^20", bars=(("numpy", 1.0),)),
     Row("top_k", "the 100 largest of 2^20", bars=(("numpy", 1.0),)),
     Row("sort_rows", "sort of rows of (4096,64)", bars=(("numpy", 1.0),)),
-    Row("attention", "attention (1,16,1024,64)", bars=(("torch", 1 / 1.2),)),
-    Row("attention_causal", "causal attention (1,16,1024,64)", bars=(("torch", 1 / 1.2),)),
-    Row("attention_decode", "attention of one row to 4096 cached", bars=(("torch", 1 / 1.2),)),
+    *attention("", "", 1.2), *attention("_bf16", "bf16 "), *attention("_f16", "f16 "),
     Row("first_call", "first call of GELU, no cache", bars=(("", 15.0),)),
     Row("first_call_cached", "first call of GELU, cached on disk", bars=(("", 1.0),)),
     Row("call", "call on 16 elements", "us", bars=(("", 0.5),)),

@@ -1,5 +1,6 @@
 // Tenon's rows of the benchmark table (README.md says what each computes). Prints one JSON array;
-// names as arguments choose rows. `tenon_bench --child ROW` is one measurement in a fresh process.
+// names of rows and families as arguments choose. `tenon_bench --child ROW` is one measurement in a
+// fresh process.
 #include <cstdio>
 
 #include "harness.h"
@@ -7,13 +8,16 @@
 namespace tenon::bench {
 namespace {
 
-// A function of several rows is chosen by any of them: "llm_Q4_0" gives llm_Q4_0_prompt and
-// llm_Q4_0_decode.
-bool chosen(const std::string& name, const std::vector<std::string>& names) {
-  if (names.empty()) return true;
-  return std::any_of(names.begin(), names.end(), [&](const std::string& wanted) {
-    return wanted == name || wanted == name + "_prompt" || wanted == name + "_decode";
-  });
+// A name chooses the row of that name. One that no row has chooses the family that it begins
+// ("matmul" gives matmul_…), or the function of several rows that it belongs to: llm_Q4_0 measures
+// llm_Q4_0_prompt and llm_Q4_0_decode.
+bool chosen(const std::string& name, const Rows& rows, const std::vector<std::string>& names) {
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& wanted) {
+           const bool is_row = std::any_of(rows.begin(), rows.end(),
+                                           [&](const auto& row) { return row.first == wanted; });
+           if (is_row) return wanted == name;
+           return name.starts_with(wanted + "_") || wanted.starts_with(name + "_");
+         });
 }
 
 void print_rows(const std::vector<std::string>& names) {
@@ -24,7 +28,7 @@ void print_rows(const std::vector<std::string>& names) {
   add_language_rows(rows);
   Json out = Json::array();
   for (const auto& [name, measure] : rows) {
-    if (!chosen(name, names)) continue;
+    if (!chosen(name, rows, names)) continue;
     std::fprintf(stderr, "%s\n", name.c_str());
     try {
       for (Json& line : measure()) out.push_back(std::move(line));

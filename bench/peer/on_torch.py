@@ -56,8 +56,20 @@ def take_rows():
     return lambda: x[rows]
 
 
-def attention(causal):
-    return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+def attention(dtype, causal, queries=HEADS, keys=HEADS):
+    def row():
+        q, k, v = [torch.from_numpy(normal(*shape)).to(dtype) for shape in (queries, keys, keys)]
+        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    return row
+
+
+def attentions():
+    rows = {}
+    for suffix, dtype in (("", torch.float32), ("_bf16", torch.bfloat16), ("_f16", torch.float16)):
+        rows[f"attention{suffix}"] = attention(dtype, causal=False)
+        rows[f"attention{suffix}_causal"] = attention(dtype, causal=True)
+        rows[f"attention{suffix}_decode"] = attention(dtype, False, ROW, CACHED)
+    return rows
 
 
 ROWS = {
@@ -79,9 +91,6 @@ ROWS = {
     "argsort": eager(lambda x: x.argsort(), (1 << 20,)),
     "top_k": eager(lambda x: x.topk(100).indices, (1 << 20,)),
     "sort_rows": eager(lambda x: x.sort().values, (4096, 64)),
-    "attention": eager(attention(False), HEADS, HEADS, HEADS),
-    "attention_causal": eager(attention(True), HEADS, HEADS, HEADS),
-    "attention_decode": eager(attention(False), ROW, CACHED, CACHED),
     "first_call": lambda: first_call(compiled(gelu, (1024,))()),
     "first_call_cached": lambda: first_call(compiled(gelu, (1024,))()),
     "call": lambda: per_call(compiled(gelu, (16,))()),
@@ -89,4 +98,4 @@ ROWS = {
     "matmul_bf16_2048x2048x2048": halves((2048, 2048), (2048, 2048)),
     "matmul_bf16_1x4096x4096": halves((1, 4096), (4096, 4096)),
     "matmul_s8_2048x2048x2048": lambda: bytes_product(2048),
-} | {name: eager(torch.matmul, (m, k), (k, n)) for name, (m, k, n) in MATMULS.items()}
+} | attentions() | {name: eager(torch.matmul, (m, k), (k, n)) for name, (m, k, n) in MATMULS.items()}

@@ -2,16 +2,17 @@
 //
 // The grid runs over batches, key heads and blocks of rows; the rows of a key head are the queries
 // of all heads that share it. A block of rows goes over the keys in blocks: scores of a tile of
-// rows against a block of keys stand in scratch memory, are turned into weights by the maximum so
-// far, and multiply the values into the tile's sums, which are scaled whenever the maximum grows
-// (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao et al.,
-// "FlashAttention", 2022). Blocks that no row of a tile sees are skipped. Both products keep their
-// accumulators in registers as the kernels of lower_matmul.h do. Keys are transposed a block at a
-// time, once for a block of rows; a few rows take scalar products with keys as they stand instead.
+// rows against a block of keys stand in scratch memory (attention_scores.h), are turned into
+// weights (attention_weights.h) and multiply the values into the tile's sums (attention_values.h),
+// which shrink whenever the base of the weights is raised (M. Milakov and N. Gimelshein, "Online
+// normalizer calculation for softmax", 2018; T. Dao et al., "FlashAttention", 2022). Blocks that no
+// row of a tile sees are skipped. Both products keep their accumulators in registers as the kernels
+// of lower_matmul.h do. Keys are turned a block at a time, once for a block of rows; a few rows
+// take scalar products with keys as they stand instead. While tiles are multiplied, the next keys,
+// values and queries are called into the caches.
 //
 // Blocks of keys and tiles of rows do not depend on the number of threads, so results do not
-// either. An infinite or NaN result of a row that does not see every key is computed again over
-// those that it sees: a weight of 0 does not hide such a value in a product.
+// either.
 #pragma once
 
 #include "tenon/passes/kernel_frame.h"

@@ -289,5 +289,29 @@ TEST(LowerAttentionValues, UnseenValuesStayOut) {
   }
 }
 
+// Scores that rise by a few powers of two from block to block, by many, and that fall.
+TEST(LowerAttentionValues, ScoresGrow) {
+  for (const double step : {0.01, 0.06, -0.06}) {
+    for (const int64_t queries : {1, 13}) {
+      const Case c{.name = "growing", .q = {8, queries, 2}, .k = {8, 530, 2}, .v = {8, 530, 3}};
+      run_case(c, [step](std::vector<Literal>& in) {
+        for (int64_t i = 0; i < in[0].count(); ++i) in[0].set_double(i, 1);
+        for (int64_t i = 0; i < in[1].count(); ++i) {
+          in[1].set_double(i, step * static_cast<double>(i / 2 % 530));
+        }
+      });
+    }
+  }
+}
+
+// Infinite scores are NaN results, in every block.
+TEST(LowerAttentionValues, InfiniteScores) {
+  for (const int64_t at : {3, 300}) {
+    const Case c{.name = "infinite", .q = {1, 7, 2}, .k = {1, 530, 2}, .v = {1, 530, 3}};
+    run_case(c, [at](std::vector<Literal>& in) { in[1].set_double(2 * at, kInf); });
+    run_case(c, [at](std::vector<Literal>& in) { in[1].set_double(2 * at, NAN); });
+  }
+}
+
 }  // namespace
 }  // namespace tenon::passes_test

@@ -1,0 +1,96 @@
+// What the parts of an attention kernel share: dimensions, the sizes that it works in, scratch
+// memory, and the values of the block of rows and the tile that are being emitted.
+#pragma once
+
+#include <vector>
+
+#include "tenon/ops/attention.h"
+#include "tenon/passes/kernel_frame.h"
+
+namespace tenon::passes {
+
+struct AttentionKernel {
+  static constexpr int64_t kTileRows = 12;   // half of them where there are 16 vector registers
+  static constexpr int64_t kPanel = 32;      // columns that a tile computes at once
+  static constexpr int64_t kWidePanel = 64;  // the same for a tile of few rows
+  static constexpr int64_t kKeyBlock = 256;  // keys of which a tile's scores are held
+  static constexpr int64_t kPadding = 16;    // keeps rows of scratch in different cache sets
+  static constexpr int64_t kScoreStride = kKeyBlock + kPadding;
+
+  // `wide`: the target has 32 vector registers. Declares the scratch memory.
+  AttentionKernel(KernelFrame& kernel_frame, bool wide);
+
+  kir::Val number(double value) { return b.constant_float(type, value); }
+  kir::Val lowest();
+  kir::Val at_least(kir::Val x, kir::Val least) { return b.binary(kir::Op::kSMax, x, least); }
+  kir::Val at_most(kir::Val x, kir::Val most) { return b.binary(kir::Op::kSMin, x, most); }
+  // a * y + c.
+  kir::Val muladd(kir::Val x, kir::Val y, kir::Val z) {
+    return b.ternary(kir::Op::kMulAdd, x, y, z);
+  }
+  kir::Val ceil_of(kir::Val x, int64_t divisor);  // ⌈x / divisor⌉ of x ≥ 0
+
+  // Index of a matrix of q, k or v, without row and column.
+  ops::Index matrix_index(const ir::Value& value, kir::Val head);
+  // Element of keys or values in the type of scores; read where `inside` holds, everywhere without
+  // one.
+  kir::Val shared_element(const ir::Value& value, kir::Val key, kir::Val at, kir::Val inside);
+
+  // What a row is: a query of a head. Keys low ≤ t < high are in its reach.
+  struct Row {
+    kir::Val head;
+    kir::Val query;
+    kir::Val low = nullptr;
+    kir::Val high = nullptr;
+  };
+  Row row_at(kir::Val row);
+  // The keys that queries first … last reach together.
+  void set_reach(Row& row, kir::Val first, kir::Val last);
+  // Rows that only fill the last tile repeat the last one.
+  kir::Val clamped_row(kir::Val r);
+
+  // Transposed keys of few rows are read straight: their block is used by one tile.
+  bool packs_keys() const { return !few; }
+  bool ends_in_panel() const { return !keys.is_static() || keys.value() % kPanel != 0; }
+
+  KernelFrame& frame;
+  kir::Builder& b;
+  const ir::Node& node;
+  ops::AttentionParts parts;
+  kir::Type type;  // of scores, weights and sums
+
+  Shape batch;
+  Dim groups, queries, depth, keys, columns, rows;
+  Dim pieces = 1;          // of the keys, with `part`
+  int64_t per_group = 1;   // heads that share a key head
+  int64_t tile = 1;        // rows of a tile
+  int64_t panel = kPanel;  // columns of the result at once
+  int interleave = 2;      // vectors of them at once
+  Dim block_rows, depth_stride, sums_stride;
+  bool few = false;         // one tile takes the keys as they stand
+  bool transposed = false;  // keys stand one beside another in memory
+  bool bounded = false;     // rows reach different or run-time numbers of keys
+
+  // Scratch memory: of the block's rows (scaled queries, sums of weighted values, the base that is
+  // subtracted from scores and the sums of weights, a slot for each column of a panel),
+  uint32_t query = 0, sums = 0, top = 0, totals = 0;
+  // of a block of keys (in panels [depth, kPanel], and a panel's keys as they stand),
+  uint32_t packed = 0, lines = 0;
+  // and of a tile: scores, which become weights, by how much the sums so far shrink, and of one
+  // row the largest scores and whether they raise its base.
+  uint32_t scores = 0, shrink = 0, maxima = 0, raises = 0;
+
+  // Values of the block and of the tile that are being emitted.
+  ops::Index batch_index;
+  kir::Val group = nullptr, piece = nullptr, length = nullptr;
+  kir::Val first_row = nullptr, row_count = nullptr, first_key = nullptr, tile_row = nullptr;
+  kir::Val from = nullptr, count = nullptr, panels_end = nullptr;  // of the block's keys
+  std::vector<Row> rows_of_tile;
+
+ private:
+  void choose_sizes(bool wide);
+  void add_scratch();
+  void narrow_reach(Row& row, kir::Val first, kir::Val last, kir::Val shift);
+};
+
+}  // namespace tenon::passes

@@ -1,0 +1,30 @@
+// Scores of a tile of rows against a block of keys, in powers of two: q·kᵀ times scale and log2 e,
+// with the mask, and -inf where a row does not see a key.
+#pragma once
+
+#include "tenon/passes/attention_kernel.h"
+
+namespace tenon::passes {
+
+// The factor of scores (of a float mask) that makes them exponents of two.
+inline constexpr double kLog2E = 0x1.71547652b82fep0;
+
+// Copies the block's keys into panels [depth, kPanel], turned.
+void pack_keys(AttentionKernel& a);
+// Stores the scores of panels first … end of the block.
+void emit_scores(AttentionKernel& a, kir::Val first, kir::Val end);
+// The score of row r of the block with key t, alone.
+kir::Val score_of(AttentionKernel& a, const AttentionKernel::Row& row, kir::Val r, kir::Val t);
+
+// Where the score of a tile's row stands.
+inline kir::Val score_at(AttentionKernel& a, int64_t r, kir::Val c) {
+  return a.b.add(a.b.i64(r * AttentionKernel::kScoreStride), c);
+}
+
+// The inner kernel of both products: accumulators of a tile's rows, from `init`, over lo ≤ k < hi.
+std::vector<kir::Val> multiply_rows(AttentionKernel& a, kir::Val lo, kir::Val hi,
+                                    std::span<const kir::CarriedSpec> init,
+                                    const std::function<kir::Val(int64_t, kir::Val)>& left,
+                                    const std::function<kir::Val(kir::Val)>& right);
+
+}  // namespace tenon::passes
