@@ -53,11 +53,12 @@ int64_t choose_rows(int64_t rows, int64_t most) {
   return best;
 }
 
-// Panels worked on together, so that few rows still keep the arithmetic units busy, and memory that
-// is read in place as many adjacent columns as can be.
+// Panels worked on together, so that few rows still keep the arithmetic units busy: a third panel
+// slows reading from the third cache. Of memory that is read in place as many adjacent columns as
+// can be.
 int64_t panels_at_once(int64_t rows, bool wide, bool in_place) {
   int64_t vectors = wide ? 28 : 12;  // accumulators that fit, two a panel and row
-  return std::clamp<int64_t>(vectors / (2 * rows), 1, in_place ? 12 : 4);
+  return std::clamp<int64_t>(vectors / (2 * rows), 1, in_place ? 12 : 2);
 }
 
 class Gemm {

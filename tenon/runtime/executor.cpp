@@ -16,6 +16,7 @@
 #include "tenon/runtime/module_check.h"
 #include "tenon/runtime/plan.h"
 #include "tenon/runtime/runner.h"
+#include "tenon/runtime/shared_lines.h"
 
 namespace tenon::runtime {
 namespace {
@@ -213,6 +214,7 @@ struct Executor::Impl {
     ExternalStream stream(program, sizes, std::move(external));
     void** stack = launch(module->setup, plan, context, results, &stream);
     stream.finish(stack);
+    read_together(results);
     for (uint32_t i = 0; i < program.results; ++i) {
       if (results[i].valid()) continue;
       abi::SlotId id = program.arguments + i;
