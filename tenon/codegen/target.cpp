@@ -181,8 +181,10 @@ bool has_few_registers(Isa isa) { return target_of(isa).vector_regs < 32; }
 const Target& target_of(Isa isa) { return kTargets[static_cast<size_t>(isa)]; }
 
 const kir::Kernel& kernel_for(const kir::Kernel& kernel, const Target& target) {
+  if (kernel.narrow == nullptr) return kernel;
   const bool is_small = target.vector_regs < 32 || target.vector_bits < 256;
-  return is_small && kernel.narrow ? *kernel.narrow : kernel;
+  const bool lacks_tiles = !target.has_tiles && wanted_level(kernel.body) == Isa::kAmx;
+  return is_small || lacks_tiles ? *kernel.narrow : kernel;
 }
 
 LentMachine::LentMachine(Isa isa) : isa_(isa) {

@@ -1,6 +1,7 @@
 #include "tenon/passes/attention_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tenon/passes/access.h"
@@ -26,7 +27,8 @@ AttentionKernel::AttentionKernel(KernelFrame& kernel_frame, bool wide)
       b(frame.builder()),
       node(*frame.body().anchor.node),
       parts(node),
-      type(kir::type_of(parts.compute)) {
+      type(kir::type_of(parts.compute)),
+      is_wide(wide) {
   const Shape& q = parts.q.shape();
   const Shape& result = node.types[0].shape;
   batch = Shape(result.begin(), result.end() - (parts.part == 0 ? 3 : 4));
@@ -39,12 +41,23 @@ AttentionKernel::AttentionKernel(KernelFrame& kernel_frame, bool wide)
   columns = parts.v.shape().back();
   rows = queries * Dim(per_group);
   if (parts.part > 0) pieces = *(result.end() - 3);
-  choose_sizes(wide);
+  choose_sizes();
   add_scratch();
+  if (has_words) add_word_scratch();
+  name_dims();
 }
 
-// All that the grid and the scratch memory follow from is the same for both kinds of targets.
-void AttentionKernel::choose_sizes(bool wide) {
+// Products of words add in f32, as the others do. Numbers of few rows are not worth the packing.
+bool AttentionKernel::fits_words() const {
+  const bool halves = parts.q.dtype() == DType::kBF16 && parts.k.dtype() == DType::kBF16 &&
+                      parts.v.dtype() == DType::kBF16;
+  const bool known = depth.is_static() && depth.value() > 0 && columns.is_static() &&
+                     columns.value() > 0 && std::isfinite(parts.scale) && parts.scale != 0;
+  return halves && known && !few && parts.part == 0 && !parts.mask;
+}
+
+// All that the grid and the scratch memory follow from is the same for all targets.
+void AttentionKernel::choose_sizes() {
   int64_t tile_rows = kTileRows;
   if (std::optional<int64_t> known = rows.static_value()) {
     const int64_t tiles = std::max<int64_t>(ceil_div(*known, tile_rows), 1);
@@ -52,8 +65,14 @@ void AttentionKernel::choose_sizes(bool wide) {
     few = *known <= kFewRows;
   }
   if (!few) tile_rows += tile_rows % 2;
-  tile = wide || few ? tile_rows : tile_rows / 2;
-  interleave = wide && few ? 4 : 2;
+  tile = is_wide || few ? tile_rows : tile_rows / 2;
+  interleave = is_wide && few ? 4 : 2;
+  has_words = fits_words();
+  if (has_words) tile_rows = kWordRows;
+  if (in_words()) {
+    tile = kWordRows;
+    key_block = kWordKeys;
+  }
   transposed = is_transposed(parts.k);
   const Dim tiles = dim_max(ceil_div(rows, Dim(tile_rows)), Dim(1));
   const Dim threads = Dim(kir::kDimThreads, {.min = 1});
@@ -65,22 +84,52 @@ void AttentionKernel::choose_sizes(bool wide) {
   const bool whole = columns.is_static() && columns.value() % kWidePanel == 0;
   panel = few && whole ? kWidePanel : kPanel;
   sums_stride = round_up(columns, panel) + Dim(kPadding);
+  depth_words = has_words ? ceil_div(depth.value(), 32) * 16 : 0;
+  word_columns = has_words ? ceil_div(columns.value(), 32) * 32 : 0;
+  value_stride = kWordKeys / 2 + kPadding;
   bounded = parts.causal || parts.window > 0 || parts.length.has_value() || parts.part > 0;
 }
 
 void AttentionKernel::add_scratch() {
   const DType dtype = parts.compute;
-  query = b.add_scratch("query", dtype, block_rows * depth_stride);
-  sums = b.add_scratch("sums", dtype, block_rows * sums_stride);
-  top = b.add_scratch("top", dtype, block_rows);
-  totals = b.add_scratch("totals", dtype, block_rows * Dim(kPanel));
-  scores = b.add_scratch("scores", dtype, Dim(kTileRows * kScoreStride));
+  // The last tile may end after the block.
+  const Dim most = block_rows + Dim(kTileRows);
+  query = b.add_scratch("query", dtype, most * depth_stride);
+  sums = b.add_scratch("sums", dtype, most * sums_stride);
+  top = b.add_scratch("top", dtype, most);
+  totals = b.add_scratch("totals", dtype, most * Dim(kPanel));
+  const int64_t in_rows = kTileRows * kScoreStride;
+  scores = b.add_scratch("scores", dtype, Dim(std::max(in_rows, kWordKeys * kWordRows)));
   shrink = b.add_scratch("shrink", dtype, Dim(kTileRows));
   maxima = b.add_scratch("maxima", dtype, Dim(kPanel));
   raises = b.add_scratch("raises", DType::kBool, Dim(1));
   if (!packs_keys()) return;
   packed = b.add_scratch("keys", dtype, depth * Dim(kKeyBlock));
   if (!transposed) lines = b.add_scratch("lines", dtype, depth_stride * Dim(kPanel));
+}
+
+void AttentionKernel::add_word_scratch() {
+  const Dim pairs = Dim(kWordKeys / 2);
+  const int64_t elements = 2 * depth_words;
+  words.queries = b.add_scratch("query words", DType::kI32, block_rows * Dim(depth_words));
+  words.sums = b.add_scratch("turned sums", DType::kF32, block_rows * Dim(word_columns));
+  words.keys = b.add_scratch("key words", DType::kBF16, Dim(kWordKeys * elements));
+  words.values = b.add_scratch("value words", DType::kBF16, Dim(word_columns * 2 * value_stride));
+  words.weights = b.add_scratch("weights", DType::kI32, pairs * Dim(kWordTerms * kWordRows));
+  words.low = b.add_scratch("low", DType::kI32, Dim(kWordRows));
+  words.high = b.add_scratch("high", DType::kI32, Dim(kWordRows));
+  const int64_t longest = std::max(elements, word_columns);
+  words.lines = b.add_scratch("lines of halves", DType::kBF16, Dim(kWordKeys * longest));
+  words.query_lines = b.add_scratch("query lines", DType::kI32, Dim(kWordRows * elements));
+  words.query_columns = b.add_scratch("query columns", DType::kI32, Dim(kWordRows * elements));
+}
+
+// All forms of a kernel take the same arguments: the dimensions that one of them may use.
+void AttentionKernel::name_dims() {
+  for (const Dim& dim : {queries, keys, rows, block_rows, groups, pieces}) b.dim(dim);
+  for (const ir::Value* value : {&parts.q, &parts.k, &parts.v}) {
+    for (const Dim& dim : value->shape()) b.dim(dim);
+  }
 }
 
 Val AttentionKernel::lowest() { return number(-std::numeric_limits<double>::infinity()); }

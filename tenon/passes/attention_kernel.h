@@ -16,8 +16,12 @@ struct AttentionKernel {
   static constexpr int64_t kKeyBlock = 256;  // keys of which a tile's scores are held
   static constexpr int64_t kPadding = 16;    // keeps rows of scratch in different cache sets
   static constexpr int64_t kScoreStride = kKeyBlock + kPadding;
+  static constexpr int64_t kWordKeys = 64;  // as kKeyBlock, in words
+  static constexpr int64_t kWordRows = 32;  // rows of a tile in words
+  static constexpr int64_t kWordTerms = 3;  // bf16 numbers that are an f32 number together
 
-  // `wide`: the target has 32 vector registers. Declares the scratch memory.
+  // `wide`: the target has 32 vector registers; where has_words, it has matrix tiles too. Declares
+  // the scratch memory, the same for all forms.
   AttentionKernel(KernelFrame& kernel_frame, bool wide);
 
   kir::Val number(double value) { return b.constant_float(type, value); }
@@ -51,6 +55,8 @@ struct AttentionKernel {
 
   // Transposed keys of few rows are read straight: their block is used by one tile.
   bool packs_keys() const { return !few; }
+  // Whether this is the form in words (attention_words.h).
+  bool in_words() const { return has_words && is_wide; }
   bool ends_in_panel() const { return !keys.is_static() || keys.value() % kPanel != 0; }
 
   KernelFrame& frame;
@@ -58,6 +64,7 @@ struct AttentionKernel {
   const ir::Node& node;
   ops::AttentionParts parts;
   kir::Type type;  // of scores, weights and sums
+  bool is_wide;
 
   Shape batch;
   Dim groups, queries, depth, keys, columns, rows;
@@ -66,10 +73,14 @@ struct AttentionKernel {
   int64_t tile = 1;        // rows of a tile
   int64_t panel = kPanel;  // columns of the result at once
   int interleave = 2;      // vectors of them at once
+  int64_t key_block = kKeyBlock;
   Dim block_rows, depth_stride, sums_stride;
   bool few = false;         // one tile takes the keys as they stand
   bool transposed = false;  // keys stand one beside another in memory
   bool bounded = false;     // rows reach different or run-time numbers of keys
+  bool has_words = false;   // there is a form in words, and this is it where is_wide
+  // In words: of a row of queries or keys, of a row of turned values; rows of turned sums.
+  int64_t depth_words = 0, value_stride = 0, word_columns = 0;
 
   // Scratch memory: of the block's rows (scaled queries, sums of weighted values, the base that is
   // subtracted from scores and the sums of weights, a slot for each column of a panel),
@@ -79,6 +90,14 @@ struct AttentionKernel {
   // and of a tile: scores, which become weights, by how much the sums so far shrink, and of one
   // row the largest scores and whether they raise its base.
   uint32_t scores = 0, shrink = 0, maxima = 0, raises = 0;
+  // The form in words: queries in panels [depth_words, kWordRows] and sums [word_columns,
+  // kWordRows] of each tile of the block; keys [keys, depth_words] and values [word_columns,
+  // value_stride] of a block of keys; weights [kWordTerms, pairs of keys, kWordRows] and the reach
+  // of rows in the block of keys; lines that are turned into those.
+  struct Words {
+    uint32_t queries = 0, sums = 0, keys = 0, values = 0, weights = 0, low = 0, high = 0;
+    uint32_t lines = 0, query_lines = 0, query_columns = 0;
+  } words;
 
   // Values of the block and of the tile that are being emitted.
   ops::Index batch_index;
@@ -88,8 +107,11 @@ struct AttentionKernel {
   std::vector<Row> rows_of_tile;
 
  private:
-  void choose_sizes(bool wide);
+  void choose_sizes();
+  bool fits_words() const;
   void add_scratch();
+  void add_word_scratch();
+  void name_dims();
   void narrow_reach(Row& row, kir::Val first, kir::Val last, kir::Val shift);
 };
 

@@ -168,14 +168,18 @@ void emit_scores(Kernel& a, Val first, Val end) {
   });
 }
 
-Val score_of(Kernel& a, const Kernel::Row& row, Val r, Val t) {
+Val score_of(Kernel& a, const Kernel::Row& row, Val t) {
   const std::array<kir::CarriedSpec, 1> from_zero = {{{a.number(0)}}};
-  Val line = a.b.mul(r, a.b.dim(a.depth_stride));
+  Val factor = a.number(a.parts.scale * kLog2E);
+  Index index = a.matrix_index(a.parts.q, row.head);
+  index.insert(index.end(), {row.query, nullptr});
   Val score = a.b.loop(a.b.i64(0), a.b.dim(a.depth), {}, from_zero,
                        [&](Val d, std::span<const Val> before) -> std::vector<Val> {
-                         Val x = a.b.load(a.query, a.b.add(line, d));
+                         index.back() = d;
+                         Val x = ops::cast(a.b, a.frame.context().element(a.parts.q, index),
+                                           a.parts.q.dtype(), a.parts.compute);
                          Val y = a.shared_element(a.parts.k, t, d, nullptr);
-                         return {a.muladd(x, y, before[0])};
+                         return {a.muladd(a.b.mul(x, factor), y, before[0])};
                        })[0];
   return a.parts.mask ? masked(a, row, t, score) : score;
 }

@@ -13,8 +13,8 @@ inline constexpr double kLog2E = 0x1.71547652b82fep0;
 void pack_keys(AttentionKernel& a);
 // Stores the scores of panels first … end of the block.
 void emit_scores(AttentionKernel& a, kir::Val first, kir::Val end);
-// The score of row r of the block with key t, alone.
-kir::Val score_of(AttentionKernel& a, const AttentionKernel::Row& row, kir::Val r, kir::Val t);
+// The score of a row with key t, alone.
+kir::Val score_of(AttentionKernel& a, const AttentionKernel::Row& row, kir::Val t);
 
 // Where the score of a tile's row stands.
 inline kir::Val score_at(AttentionKernel& a, int64_t r, kir::Val c) {

@@ -47,7 +47,7 @@ Val seen_alone(Kernel& a, const Kernel::Row& row, Val r, Val e, Val factor, Val 
     const std::array<kir::CarriedSpec, 1> from_zero = {{{a.number(0)}}};
     Val sum = a.b.loop(row.low, row.high, {}, from_zero,
                        [&](Val t, std::span<const Val> before) -> std::vector<Val> {
-                         Val score = score_of(a, row, r, t);
+                         Val score = score_of(a, row, t);
                          Val weight = weight_of(a, a.b.sub(score, base));
                          Val y = a.shared_element(a.parts.v, t, e, nullptr);
                          Val more = a.muladd(weight, y, before[0]);
@@ -90,7 +90,7 @@ void finish_row(Kernel& a, Val r) {
   Val line = a.b.mul(r, a.b.dim(a.sums_stride));
   a.b.loop(a.b.i64(0), a.b.dim(a.columns), {.vector = true}, [&](Val e) {
     Val value = a.b.mul(a.b.load(a.sums, a.b.add(line, e)), factor);
-    if (a.bounded || a.parts.mask) value = seen_alone(a, row, r, e, factor, value);
+    if (a.bounded || a.parts.mask || a.in_words()) value = seen_alone(a, row, r, e, factor, value);
     store(e, ops::cast(a.b, value, a.parts.compute, type.dtype));
   });
 }

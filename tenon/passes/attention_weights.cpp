@@ -33,9 +33,6 @@ Val weight_of_f32(Kernel& a, Val x) {
   return b.select(b.cmp(Pred::kFLt, x, a.number(-125)), a.number(0), weight);
 }
 
-// How far, in powers of two, scores may pass the base before it is raised.
-constexpr double kMargin = 16;
-
 // The largest scores of row r of the tile in each slot; says whether one passes the margin. A NaN
 // score is passed over here and makes the weights NaN.
 void find_maxima(Kernel& a, Val r, Val limit) {
@@ -110,6 +107,7 @@ void emit_weights(Kernel& a) {
 }
 
 Val total_of(Kernel& a, Val r) {
+  if (a.in_words()) return a.b.load(a.totals, r);
   Val slots = a.b.mul(r, a.b.i64(kPanel));
   const std::array<kir::CarriedSpec, 1> init = {{{a.number(0), kir::Combine::kAdd}}};
   const kir::LoopSpec spec{.vector = true, .multiple = kPanel};

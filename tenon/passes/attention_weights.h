@@ -6,7 +6,11 @@
 
 namespace tenon::passes {
 
-// 2^x for x ≤ 0 (a little above it by rounding), at most 1.5 ulp away; 0 below 2^-125 and NaN of
+// How far, in powers of two, a score may pass the base of its row before that is raised: sums may
+// be 16 times as large as with the maximum for a base.
+inline constexpr double kMargin = 4;
+
+// 2^x for x ≤ 127, at most 1.5 ulp away; 0 below 2^-125 and NaN of
 // NaN.
 kir::Val weight_of(AttentionKernel& a, kir::Val x);
 // Turns the tile's scores of this block into weights, adds them to the totals of its rows.

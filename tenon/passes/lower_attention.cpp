@@ -3,6 +3,7 @@
 #include "tenon/passes/attention_scores.h"
 #include "tenon/passes/attention_values.h"
 #include "tenon/passes/attention_weights.h"
+#include "tenon/passes/attention_words.h"
 #include "tenon/passes/blocking.h"
 
 namespace tenon::passes {
@@ -70,9 +71,9 @@ void call_ahead(Kernel& a, const ir::Value& value, Val head, Val first, Val rows
 // While a tile is multiplied, its share of the next block of keys and values is called, and in the
 // last block the queries of the next block of rows.
 void call_next(Kernel& a, Val t, Val tiles, Val is_last) {
-  Val share = a.b.binary(Op::kSDiv, a.b.i64(Kernel::kKeyBlock), tiles);
+  Val share = a.b.binary(Op::kSDiv, a.b.i64(a.key_block), tiles);
   share = a.b.add(share, a.b.i64(1));
-  Val first = a.b.add(a.first_key, a.b.add(a.b.i64(Kernel::kKeyBlock), a.b.mul(t, share)));
+  Val first = a.b.add(a.first_key, a.b.add(a.b.i64(a.key_block), a.b.mul(t, share)));
   Val rows = a.b.select(a.b.cmp(Pred::kSLt, tiles, a.b.i64(kFewTiles)), a.b.i64(0), share);
   for (const ir::Value* value : {&a.parts.k, &a.parts.v}) {
     call_ahead(a, *value, a.group, first, rows);
@@ -102,7 +103,7 @@ void emit_tile(Kernel& a, Val tile_row) {
   Val panel = a.b.i64(Kernel::kPanel);
   Val first = a.b.binary(Op::kSDiv, low, panel);
   a.from = a.b.mul(first, panel);
-  a.count = a.at_most(a.b.sub(high, a.first_key), a.b.i64(Kernel::kKeyBlock));
+  a.count = a.at_most(a.b.sub(high, a.first_key), a.b.i64(a.key_block));
   a.b.if_then(a.b.cmp(Pred::kSLt, a.from, a.count), [&] {
     Val end = a.ceil_of(a.count, Kernel::kPanel);
     a.panels_end = a.b.mul(end, panel);
@@ -115,7 +116,11 @@ void emit_tile(Kernel& a, Val tile_row) {
 void emit_rows(Kernel& a) {
   a.length = key_count(a);
   Val tiles = a.ceil_of(a.row_count, a.tile);
-  start_rows(a, a.b.mul(tiles, a.b.i64(a.tile)));
+  if (a.in_words()) {
+    start_words(a, tiles);
+  } else {
+    start_rows(a, a.b.mul(tiles, a.b.i64(a.tile)));
+  }
   Kernel::Row all{};
   if (a.per_group == 1) {
     Val last_row = a.b.sub(a.b.add(a.first_row, a.row_count), a.b.i64(1));
@@ -123,17 +128,23 @@ void emit_rows(Kernel& a) {
   } else {
     a.set_reach(all, a.b.i64(0), a.b.sub(a.b.dim(a.queries), a.b.i64(1)));
   }
-  Val block = a.b.i64(Kernel::kKeyBlock);
-  Val end = a.ceil_of(a.at_least(all.high, a.b.i64(0)), Kernel::kKeyBlock);
+  Val block = a.b.i64(a.key_block);
+  Val end = a.ceil_of(a.at_least(all.high, a.b.i64(0)), a.key_block);
   a.b.loop(a.b.binary(Op::kSDiv, all.low, block), end, {}, [&](Val i) {
     a.first_key = a.b.mul(i, block);
-    if (a.packs_keys()) pack_keys(a);
+    if (a.in_words()) {
+      pack_words(a);
+    } else if (a.packs_keys()) {
+      pack_keys(a);
+    }
     Val is_last = a.b.cmp(Pred::kEq, a.b.add(i, a.b.i64(1)), end);
     a.b.loop(a.b.i64(0), tiles, {}, [&](Val t) {
       if (!a.few) call_next(a, t, tiles, is_last);
+      if (a.in_words()) return emit_word_tile(a, t);
       emit_tile(a, a.b.mul(t, a.b.i64(a.tile)));
     });
   });
+  if (a.in_words()) finish_words(a, tiles);
   a.b.loop(a.b.i64(0), a.row_count, {}, [&](Val r) { finish_row(a, r); });
 }
 

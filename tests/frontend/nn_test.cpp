@@ -32,6 +32,31 @@ TEST(Networks, KnownValues) {
   expect_near(attention(ones({1, 1, 2}), ones({1, 3, 2}), arange(3, f32).reshape({1, 3, 1})), {1});
 }
 
+// Attention of bf16 is that of the same numbers in f32, rounded at the end: the order of sums may
+// turn a last bit here and there.
+TEST(Networks, AttentionOfHalvesIsThatOfFloats) {
+  const Tensor q = random::normal(random::key(1), {2, 4, 70, 40}).cast(bf16);
+  const Tensor k = random::normal(random::key(2), {2, 2, 330, 40}).cast(bf16);
+  const Tensor v = random::normal(random::key(3), {2, 2, 330, 24}).cast(bf16);
+  for (const AttentionOptions& options :
+       {AttentionOptions{}, {.causal = true}, {.causal = true, .window = 50}, {.scale = -0.5}}) {
+    const auto f = [options](const Tensor& a, const Tensor& b, const Tensor& c) {
+      return attention(a, b, c, options);
+    };
+    const Tensor halves = compile(f)(q, k, v);
+    const Tensor floats = compile(f)(q.cast(f32), k.cast(f32), v.cast(f32));
+    const Floats got = halves.cast(f32).to_vector<float>();
+    const Floats wanted = floats.cast(bf16).cast(f32).to_vector<float>();
+    ASSERT_EQ(got.size(), wanted.size());
+    size_t differ = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], wanted[i], 0x1p-7f * std::abs(wanted[i]) + 1e-5f) << i;
+      differ += got[i] == wanted[i] ? 0 : 1;
+    }
+    EXPECT_LT(differ, got.size() / 200);
+  }
+}
+
 TEST(Networks, EagerAndCompiledAgree) {
   const Tensor x = random::normal(random::key(3), {5, 33});
   const auto f = [](const Tensor& y) { return softmax(layer_norm(y) * 2) + gelu(y); };

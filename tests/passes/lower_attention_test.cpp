@@ -259,6 +259,50 @@ const std::vector<Case>& cases() {
        .v = {2, 40, 4},
        .dtype = DType::kBF16,
        .keys = DType::kBF16},
+      {.name = "words",
+       .q = {2, 40, 8},
+       .k = {2, 150, 8},
+       .v = {2, 150, 4},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of odd sizes",
+       .q = {1, 7, 33},
+       .k = {1, 35, 33},
+       .v = {1, 35, 37},
+       .causal = true,
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of shared heads",
+       .q = {2, 6, 11, 4},
+       .k = {2, 2, 70, 4},
+       .v = {1, 2, 70, 4},
+       .causal = true,
+       .window = 9,
+       .length = Shape{2},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words, keys transposed",
+       .q = {1, 34, 8},
+       .k = {1, 130, 8},
+       .v = {1, 130, 8},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16,
+       .transposed = true},
+      {.name = "words of names",
+       .q = {"b", 4, "m", 8},
+       .k = {"b", 2, "n", 8},
+       .v = {"b", 2, "n", 5},
+       .causal = true,
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16,
+       .sizes = {{"b", 2}, {"m", 11}, {"n", 45}}},
+      {.name = "words of a mask",
+       .q = {1, 9, 8},
+       .k = {1, 34, 8},
+       .v = {1, 34, 8},
+       .mask = ir::TensorType{DType::kBool, {9, 34}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
       {.name = "no keys", .q = {2, 9, 4}, .k = {2, 0, 4}, .v = {2, 0, 4}},
       {.name = "no queries", .q = {2, 0, 4}, .k = {2, 3, 4}, .v = {2, 3, 4}},
       {.name = "no depth", .q = {2, 3, 0}, .k = {2, 3, 0}, .v = {2, 3, 4}},
@@ -287,6 +331,20 @@ TEST(LowerAttentionValues, UnseenValuesStayOut) {
       }
     });
   }
+}
+
+// The three parts of a weight hide nothing: a value of infinity stays one.
+TEST(LowerAttentionValues, InfiniteValuesInWords) {
+  const Case c{.name = "words",
+               .q = {1, 9, 8},
+               .k = {1, 70, 8},
+               .v = {1, 70, 4},
+               .dtype = DType::kBF16,
+               .keys = DType::kBF16};
+  run_case(c, [](std::vector<Literal>& in) {
+    in[2].set_double(4 * 66, kInf);
+    in[2].set_double(4 * 5 + 1, NAN);
+  });
 }
 
 // Scores that rise by a few powers of two from block to block, by many, and that fall.
