@@ -57,7 +57,7 @@ void Emitter::emit_for(const Inst& inst) {
 void Emitter::emit_serial_loop(const Inst& inst) {
   const kir::Loop& loop = *inst.loop;
   Mode inner = mode_;
-  inner.ahead_elements = inner.ahead_bytes = 0;
+  inner.ahead = {};
   ModeScope scope(*this, inner);
   auto is_varying = [&](const CarriedVar& carried) {
     return mode_.lanes != 0 && mode_.divergence->of(carried.param) == Spread::kVarying;
@@ -107,11 +107,10 @@ void Emitter::emit_vector_loop(const Inst& inst) {
   VectorPlan plan = plan_vector_loop(inst, divergence, kernel_, target_);
   Value* lo = uniform(inst.args[0], "the loop bound");
   Value* hi = uniform(inst.args[1], "the loop bound");
-  Mode wide{plan.lanes, plan.interleave, nullptr, &divergence, true};
+  Mode wide{plan.lanes, plan.interleave, nullptr, &divergence, true, loop.var};
   Mode single = wide;
   single.parts = 1;
-  wide.ahead_elements = plan.ahead_elements;
-  wide.ahead_bytes = plan.ahead_bytes;
+  wide.ahead = plan.ahead;
   int64_t block = int64_t{plan.lanes} * plan.interleave;
 
   Values state;

@@ -126,7 +126,7 @@ void Emitter::emit_load(const Inst& inst) {
   Address address = address_of(inst);
   auto* self = const_cast<Inst*>(&inst);
   if (inst.args.size() == 1) {
-    prefetch_ahead(address);
+    prefetch_ahead(inst, address);
     held_[self] = load(address, nullptr, nullptr);
   } else {
     Values predicate = vectors(inst.args[1]);
@@ -236,18 +236,47 @@ Emitter::Values Emitter::load_contiguous(const Address& address, bool reversed,
   return result;
 }
 
-void Emitter::prefetch_ahead(const Address& address) {
+namespace {
+
+// Whether `value` comes from another loop's variable than `own`, or from memory.
+bool varies_outside(kir::Val value, kir::Val own) {
+  if (value == own || value->op == Op::kConst || value->op == Op::kDimArg) return false;
+  if (value->op == Op::kLoopVar || value->args.empty()) return true;
+  return std::any_of(value->args.begin(), value->args.end(),
+                     [own](kir::Val arg) { return varies_outside(arg, own); });
+}
+
+}  // namespace
+
+void Emitter::prefetch_ahead(const Inst& load, const Address& address) {
   constexpr int64_t kLine = 64;
+  const VectorPlan::Ahead& ahead = mode_.ahead;
   const bool scratch = kernel_.buffers[address.buffer].kind == kir::Buffer::Kind::kScratch;
-  if (mode_.ahead_elements + mode_.ahead_bytes == 0 || scratch ||
-      stride_of(address) != address.step) {
-    return;
-  }
+  if (ahead.elements + ahead.bytes == 0 || scratch || stride_of(address) != address.step) return;
+  // What every row reads alike stands in the caches.
+  if (ahead.elements != 0 && !varies_outside(load.args[0], mode_.var)) return;
   const auto size = static_cast<int64_t>(size_of(kernel_.buffers[address.buffer].dtype));
   const int64_t bytes = size * address.step * mode_.lanes * mode_.parts;
-  for (int64_t at = 0; at < bytes; at += kLine) {
-    const int64_t elements = mode_.ahead_elements + (mode_.ahead_bytes + at) / size;
-    prefetch_line(scalar_pointer(address, elements));
+  if (ahead.quarters == 4 || address.step != 1) {
+    for (int64_t at = 0; at < bytes; at += kLine) {
+      prefetch_line(scalar_pointer(address, ahead.elements + (ahead.bytes + at) / size));
+    }
+    return;
+  }
+  if (ahead.quarters == 0) return;
+  // Two rows and what is kept of one have to stand in the first cache together.
+  constexpr int64_t kFirstCache = 32768;
+  const int64_t kept = kernel_.scratch_bytes.is_static() ? kernel_.scratch_bytes.value() : 0;
+  const bool near = 2 * size * ahead.elements + kept <= kFirstCache;
+  Value* var = held(mode_.var).parts[0];
+  Value* share = b_.CreateLShr(b_.CreateMul(var, index(ahead.quarters)), index(2));
+  Value* from = b_.CreateGEP(
+      memory_type(address.buffer),
+      scalar_pointer(address, ahead.elements + ahead.first_quarter * ahead.elements / 4),
+      b_.CreateSub(share, var));
+  for (int64_t at = 0; at < std::max(kLine, bytes * ahead.quarters / 4); at += kLine) {
+    prefetch_line(b_.CreateGEP(b_.getInt8Ty(), from, index(at)),
+                  near ? kIntoFirstCache : kIntoSecondCache);
   }
 }
 

@@ -62,8 +62,9 @@ void Emitter::emit_transpose(const Inst& inst) {
   Value* whole_columns = b_.CreateAnd(columns, index(-turn.side()));
   auto whole_squares = [&](bool streaming) {
     turn.streaming = streaming;
-    counted_loop(index(0), whole_rows, turn.side(), {}, [&](Value* row, const Values&) {
-      counted_loop(index(0), whole_columns, turn.side(), {}, [&](Value* column, const Values&) {
+    // Lines of the target are written one after another, the source is read along its rows.
+    counted_loop(index(0), whole_columns, turn.side(), {}, [&](Value* column, const Values&) {
+      counted_loop(index(0), whole_rows, turn.side(), {}, [&](Value* row, const Values&) {
         turn_square(turn, row, column, nullptr, nullptr);
         return Values{};
       });

@@ -42,8 +42,8 @@ class Emitter {
     Value* mask = nullptr;                   // active lanes; null: all. Only with one part
     const Divergence* divergence = nullptr;  // of the vector loop around
     bool inside_vector_loop = false;
-    int64_t ahead_elements = 0;  // as in VectorPlan
-    int64_t ahead_bytes = 0;
+    kir::Val var = nullptr;  // of the vector loop around
+    VectorPlan::Ahead ahead = {};
   };
   // Restores the mode at the end of a scope.
   class ModeScope;
@@ -90,7 +90,7 @@ class Emitter {
   Values load_contiguous(const Address& address, bool reversed, const Values* predicate,
                          const Values* other);
   Values gather(const Address& address, const Values* predicate, const Values* other);
-  void prefetch_ahead(const Address& address);
+  void prefetch_ahead(const kir::Inst& load, const Address& address);
   // LLVM's names for the caches.
   static constexpr uint32_t kIntoFirstCache = 3, kIntoSecondCache = 2;
   void prefetch_line(Value* pointer, uint32_t locality = kIntoFirstCache);

@@ -264,8 +264,8 @@ VectorPlan plan_vector_loop(const Inst& loop, const Divergence& divergence,
   if (plan.trip) {
     while (plan.interleave > 1 && plan.lanes * plan.interleave > *plan.trip) plan.interleave /= 2;
   }
-  plan.ahead_elements = spec.ahead;
-  if (spec.ahead == 0) plan.ahead_bytes = choose_ahead(survey, plan);
+  plan.ahead = {spec.ahead, 0, spec.first_quarter, spec.quarters};
+  if (spec.ahead == 0) plan.ahead.bytes = choose_ahead(survey, plan);
   if (multiple % (int64_t{plan.lanes} * plan.interleave) == 0) {
     plan.tail = VectorPlan::Tail::kNone;
   } else if (multiple % plan.lanes == 0) {

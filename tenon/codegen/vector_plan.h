@@ -20,9 +20,14 @@ struct VectorPlan {
   // one element at a time.
   Tail tail = Tail::kMasked;
   // How far ahead of a contiguous load the caches are filled; both 0: the machine's own prefetching
-  // is enough.
-  int64_t ahead_elements = 0;
-  int64_t ahead_bytes = 0;
+  // is enough. Quarters as in LoopSpec.
+  struct Ahead {
+    int64_t elements = 0;
+    int64_t bytes = 0;
+    int first_quarter = 0;
+    int quarters = 4;
+  };
+  Ahead ahead;
   // The trip count when it is known.
   std::optional<int64_t> trip;
 };

@@ -251,6 +251,11 @@ struct LoopSpec {
   // Vector loops: contiguous loads call into the caches what stands this many elements further on
   // (0: the target chooses how far, if at all).
   int64_t ahead = 0;
+  // Loops from 0 over what `ahead` reaches, which share the calling: this one calls the quarters
+  // [first_quarter, first_quarter + quarters) of it, evenly over its own rounds. All four: each
+  // load calls just what stands `ahead` of it.
+  int first_quarter = 0;
+  int quarters = 4;
 };
 
 struct Loop {

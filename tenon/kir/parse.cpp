@@ -374,6 +374,11 @@ class Parser {
     if (lex_.accept("interleave")) loop.spec.interleave = static_cast<int>(integer());
     if (lex_.accept("multiple")) loop.spec.multiple = integer();
     if (lex_.accept("ahead")) loop.spec.ahead = integer();
+    if (lex_.accept("quarters")) {
+      loop.spec.first_quarter = static_cast<int>(integer());
+      lex_.expect("..");
+      loop.spec.quarters = static_cast<int>(integer()) - loop.spec.first_quarter;
+    }
     if (lex_.accept("carry")) carried(loop);
     if (loop.carried.size() != results.size())
       lex_.fail("a loop defines one value for each carried value");

@@ -229,6 +229,10 @@ class Printer {
     if (spec.interleave != 0) text += fmt::format(" interleave {}", spec.interleave);
     if (spec.multiple != 1) text += fmt::format(" multiple {}", spec.multiple);
     if (spec.ahead != 0) text += fmt::format(" ahead {}", spec.ahead);
+    if (spec.quarters != 4) {
+      text +=
+          fmt::format(" quarters {}..{}", spec.first_quarter, spec.first_quarter + spec.quarters);
+    }
     if (!carried.empty()) text += fmt::format(" carry ({})", carried);
     std::string results;
     for (const CarriedVar& c : loop.carried)

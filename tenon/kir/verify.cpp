@@ -265,6 +265,9 @@ class Verifier {
     require(loop.var != nullptr && loop.var->op == Op::kLoopVar, &inst, "has a variable");
     require(spec.step >= 1 && spec.multiple >= 1 && spec.interleave >= 0 && spec.ahead >= 0, &inst,
             "has a positive step");
+    require(
+        spec.first_quarter >= 0 && spec.quarters >= 0 && spec.first_quarter + spec.quarters <= 4,
+        &inst, "calls four quarters at most");
     require(!spec.vector || spec.step == 1, &inst, "is a vector loop of step 1");
     require(!spec.parallel || (depth == 0 && !in_parallel), &inst,
             "is the only parallel loop, and outermost");

@@ -260,8 +260,13 @@ struct Extreme {
     const DType dtype = node.operands[0].dtype();
     const DType acc = is_half(dtype) ? DType::kF32 : dtype;
     if (!node.attrs.b("neutral")) check_not_empty(b, Site(node).nest.dims);
+    const bool loose = is_float(acc) && node.attrs.b("shift");
     return emit_simple(ctx, node, index, acc, extreme_start(b, acc, kMax),
-                       extreme_combine(acc, kMax), apply<elt::Sym>);
+                       extreme_combine(acc, kMax), loose ? either : apply<elt::Sym>);
+  }
+  // One instruction; with a NaN it gives either.
+  static elt::Sym either(elt::Sym a, elt::Sym b) {
+    return a.with(a.b->binary(kMax ? kir::Op::kFMaxFast : kir::Op::kFMinFast, a.v, b.v));
   }
   static std::vector<ir::Sample> samples() {
     auto samples = reduction_samples(DTypeClass::kReal, false, -100, 100);
@@ -331,13 +336,15 @@ TENON_REDUCTION(prod, prod_infer, prod_eval, prod_lower, prod_samples,
                 "The product over axes, in the types of sum; 1 for no elements.")
 TENON_REDUCTION(max, Max::infer, Max::eval, Max::lower, Max::samples,
                 "The largest element over axes; NaN if there is one. No elements are a ValueError, "
-                "or with `neutral` give the lowest value.",
-                {"neutral", false})
+                "or with `neutral` give the lowest value. With `shift`, for a number that is taken "
+                "from all exponents of a sum, a NaN may be passed over and a zero have either "
+                "sign.",
+                {"neutral", false}, {"shift", false})
 TENON_REDUCTION(
     min, Min::infer, Min::eval, Min::lower, Min::samples,
     "The smallest element over axes; NaN if there is one. No elements are a ValueError, "
-    "or with `neutral` give the highest value.",
-    {"neutral", false})
+    "or with `neutral` give the highest value. `shift` as in max.",
+    {"neutral", false}, {"shift", false})
 TENON_REDUCTION(any, Any::infer, Any::eval, Any::lower, Any::samples,
                 "Whether any element (bool) over axes holds; false for no elements.")
 TENON_REDUCTION(all, All::infer, All::eval, All::lower, All::samples,
@@ -389,10 +396,12 @@ TENON_REDUCTION(all, cast(x, DType::kBool, location))
 #undef TENON_REDUCTION
 
 Value max_or_lowest(const Value& x, const Axes& axes, bool keepdims, LocationPtr location) {
-  return ir::make(
-      op::max, {x},
-      {{"axes", resolve(axes, x.shape().size())}, {"keepdims", keepdims}, {"neutral", true}},
-      std::move(location));
+  return ir::make(op::max, {x},
+                  {{"axes", resolve(axes, x.shape().size())},
+                   {"keepdims", keepdims},
+                   {"neutral", true},
+                   {"shift", true}},
+                  std::move(location));
 }
 
 }  // namespace tenon::ops

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
+#include "tenon/base/error.h"
 #include "tenon/ir/op_def.h"
 #include "tenon/ops/lower.h"
 #include "tenon/passes/access.h"
+#include "tenon/passes/call_next_row.h"
 
 namespace tenon::passes {
 namespace {
@@ -22,6 +25,9 @@ constexpr int64_t kShortRow = 256;  // shorter rows than this share a grid index
 constexpr int64_t kManyGroups = 16;
 constexpr int64_t kWorthTiling = 32;      // shorter sides of a transposed read stay as they are
 constexpr int64_t kTile = 64;             // side of a tile of a transposed read
+constexpr int64_t kBand = 32;             // rows that are turned side by side
+constexpr int64_t kByteBand = 64;         // the same of bytes: a whole line of the result
+constexpr int64_t kPiece = 128;           // columns of a band that one grid index turns
 constexpr int64_t kLongestKept = 65536;   // elements of a row that a thread keeps in scratch
 constexpr int64_t kLongestAhead = 16384;  // elements of a row that the second cache holds twice
 constexpr int kWorthKeeping = 10;         // operations of an element that a row keeps
@@ -46,9 +52,20 @@ class Nest {
     const bool rows = frame_.group().rows;
     vector_ = !frame_.group().scalar;
     if (rank == 1 && vector_) return flat(count);
-    if (rows) return nest(frame_.body().grid_dims);
+    if (rows) {
+      nest(frame_.body().grid_dims);
+      const Dim& row = shape_.back();
+      const bool fits = row.is_static() && row.value() >= kShortRow && row.value() <= kLongestAhead;
+      if (fits && frame_.body().grid_dims + 1 == rank) call_next_row(b_.kernel(), row.value());
+      return;
+    }
     if (static_below(shape_.back(), kSmallLast)) return flat(count);
-    if (const std::optional<size_t> across = transposed_dim()) return tiles(*across);
+    if (const std::optional<size_t> across = transposed_dim()) {
+      const ir::Value& root = frame_.body().roots[0];
+      const bool alone = frame_.body().roots.size() == 1 && root.node->op->name == "transpose";
+      return alone && frame_.context().buffer_of(root.node->operands[0]) ? turn(*across)
+                                                                         : tiles(*across);
+    }
     const Dim outer = product(Shape(shape_.begin(), shape_.end() - 1));
     if (static_below(outer, kFewRows) && !static_below(shape_.back(), 2 * kBlock)) {
       return blocks(outer);
@@ -80,11 +97,93 @@ class Nest {
 
   void nest(size_t grid_dims) {
     const Shape outer(shape_.begin(), shape_.begin() + static_cast<ptrdiff_t>(grid_dims));
+    const std::vector<ir::Value> kept = values_to_keep();
+    if (kept.size() == 1 && frame_.streams(0)) {
+      if (const auto scalars = scalars_beside(kept[0]))
+        return rows_in_turn(outer, kept[0], *scalars);
+    }
     frame_.grid_loop(product(outer), false, [&](Val g) {
-      ops::Index index = outer.size() == 1 ? ops::Index{g} : ops::unflatten_index(b_, outer, g);
-      for (const ir::Value& value : values_to_keep()) keep_row(value, index);
+      ops::Index index = row_index(outer, g);
+      for (const ir::Value& value : kept) keep_row(value, index, [](Val) {});
       inner_loops(index);
     });
+  }
+
+  ops::Index row_index(const Shape& outer, Val g) {
+    return outer.size() == 1 ? ops::Index{g} : ops::unflatten_index(b_, outer, g);
+  }
+
+  // Results that are written past the caches hold up a loop that does little else. So each row's
+  // results are written by the loop that computes what the next row keeps, just before that takes
+  // their place; `scalars`, one of each a row, stay in scratch meanwhile.
+  void rows_in_turn(const Shape& outer, const ir::Value& kept,
+                    const std::vector<ir::Value>& scalars) {
+    const auto finishing = std::make_shared<bool>(false);
+    std::vector<uint32_t> cells;
+    for (const ir::Value& scalar : scalars) {
+      const uint32_t cell = b_.add_scratch("cell", scalar.dtype(), Dim(1));
+      cells.push_back(cell);
+      frame_.context().set_element(
+          scalar, [this, scalar, cell, finishing](std::span<const Val> at) {
+            const ir::Node& node = *scalar.node;
+            return *finishing ? b_.load(cell, b_.i64(0))
+                              : node.op->lower(frame_.context(), node, scalar.index, at);
+          });
+    }
+    const auto finish = [&](Val g, Val j) {
+      ops::Index index = row_index(outer, g);
+      index.push_back(j);
+      *finishing = true;
+      frame_.store_roots(index);
+      *finishing = false;
+    };
+    const Dim rows = product(outer);
+    frame_.grid_loop(rows, false, [&](Val g) {
+      const ops::Index index = row_index(outer, g);
+      Val before = b_.sub(g, b_.i64(1));
+      b_.set_bound(before, rows);
+      Val has_before = b_.cmp(kir::Pred::kSGt, g, b_.begin());
+      keep_row(kept, index, [&](Val j) { b_.if_then(has_before, [&] { finish(before, j); }); });
+      for (size_t k = 0; k < scalars.size(); ++k) {
+        ops::Index at = index;
+        at.push_back(b_.i64(0));
+        b_.store(cells[k], b_.i64(0), frame_.context().element(scalars[k], at));
+      }
+    });
+    b_.if_then(b_.cmp(kir::Pred::kSLt, b_.begin(), b_.end()), [&] {
+      Val last = b_.sub(b_.end(), b_.i64(1));
+      b_.set_bound(last, rows);
+      kir::LoopSpec spec;
+      spec.vector = true;
+      spec.multiple = std::max<int64_t>(1, shape_.back().known_divisor());
+      b_.loop(b_.i64(0), b_.dim(shape_.back()), spec, [&](Val j) { finish(last, j); });
+    });
+  }
+
+  // The values, one a row, that the roots are computed from besides `kept` and what is in memory;
+  // none when they need more than that.
+  std::optional<std::vector<ir::Value>> scalars_beside(const ir::Value& kept) const {
+    Shape one_each = shape_;
+    one_each.back() = 1;
+    std::vector<ir::Value> scalars;
+    std::set<ir::Value, ById> seen;
+    std::vector<ir::Value> stack = frame_.body().roots;
+    while (!stack.empty()) {
+      const ir::Value value = stack.back();
+      stack.pop_back();
+      const ir::Node& node = *value.node;
+      if (value == kept || frame_.context().buffer_of(value) || !seen.insert(value).second)
+        continue;
+      if (node.op->is(ir::kLeaf)) continue;
+      if (value.shape() == one_each) {
+        scalars.push_back(value);
+      } else if (node.op->is(ir::kElementwise)) {
+        stack.insert(stack.end(), node.operands.begin(), node.operands.end());
+      } else {
+        return std::nullopt;
+      }
+    }
+    return scalars;
   }
 
   void inner_loops(ops::Index& index) {
@@ -99,20 +198,11 @@ class Nest {
     kir::LoopSpec spec;
     spec.vector = vector_ && at + 1 == shape_.size();
     if (spec.vector) spec.multiple = std::max<int64_t>(1, shape_[at].known_divisor());
-    if (spec.vector && at == frame_.body().grid_dims) spec.ahead = next_row();
     b_.loop(b_.i64(0), b_.dim(shape_[at]), spec, [&](Val i) {
       index.push_back(i);
       inner_loops(index);
       index.pop_back();
     });
-  }
-
-  // A loop after the row's first reduction finds the row in the caches, and calls the next one
-  // there.
-  int64_t next_row() const {
-    const Dim& row = shape_.back();
-    const bool fits = row.is_static() && row.value() >= kShortRow && row.value() <= kLongestAhead;
-    return frame_.group().rows && fits ? row.value() : 0;
   }
 
   // Every operation that the roots need.
@@ -153,7 +243,9 @@ class Nest {
       if (!same_row) return {};
       for (const ir::Value& operand : node->operands) {
         auto& [reductions, others] = readers[operand];
-        ++(node->op->is(ir::kReduction) ? reductions : others);
+        const bool along = node->op->is(ir::kReduction) && operand.shape() == shape_ &&
+                           reduced_axes(*node) == std::vector<int>{static_cast<int>(inner)};
+        ++(along ? reductions : others);
       }
     }
     for (const auto& [value, count] : readers) {
@@ -164,25 +256,87 @@ class Nest {
     return kept;
   }
 
-  void keep_row(const ir::Value& value, ops::Index index) {
+  // Keeps a row of `value` in scratch: the loop of a reduction that reads it stores what it
+  // computes, and runs `before` for an element before that.
+  void keep_row(const ir::Value& value, const ops::Index& index,
+                const std::function<void(Val)>& before) {
     auto found = kept_rows_.find(value);
     if (found == kept_rows_.end()) {
       const uint32_t made = b_.add_scratch("row", value.dtype(), shape_.back());
       found = kept_rows_.emplace(value, made).first;
     }
     const uint32_t buffer = found->second;
-    kir::LoopSpec spec;
-    spec.vector = true;
-    spec.multiple = std::max<int64_t>(1, shape_.back().known_divisor());
-    spec.ahead = next_row();
-    b_.loop(b_.i64(0), b_.dim(shape_.back()), spec, [&](Val i) {
-      index.push_back(i);
-      b_.store(buffer, i, frame_.context().element(value, index));
-      index.pop_back();
+    const auto kept = std::make_shared<bool>(false);
+    const auto loads = std::make_shared<bool>(false);
+    frame_.context().set_element(value, [=, this](std::span<const Val> at) {
+      if (*kept || *loads) return b_.load(buffer, at.back());
+      const ir::Node& node = *value.node;
+      *loads = true;
+      before(at.back());
+      *loads = false;
+      Val computed = node.op->lower(frame_.context(), node, value.index, at);
+      b_.store(buffer, at.back(), computed);
+      return computed;
     });
-    kir::Builder& b = b_;
-    frame_.context().set_element(
-        value, [&b, buffer](std::span<const Val> at) { return b.load(buffer, at.back()); });
+    const ir::Value reduction = reduction_of(value);
+    ops::Index at = index;
+    if (reduction.shape().size() > index.size()) at.push_back(b_.i64(0));
+    frame_.context().element(reduction, at);
+    *kept = true;
+  }
+
+  // A reduction along the rows of `value`.
+  ir::Value reduction_of(const ir::Value& value) const {
+    const std::vector<int> last = {static_cast<int>(shape_.size()) - 1};
+    for (const ir::NodePtr& node : body_nodes()) {
+      const bool reads = node->op->is(ir::kReduction) && node->operands[0] == value;
+      if (reads && reduced_axes(*node) == last) return {node, 0};
+    }
+    throw InternalError("internal: a row is kept that no reduction reads");
+  }
+
+  // The only root is an operand in memory, transposed: bands of its rows are turned on the way from
+  // there into the result. As many rows as a band has are read side by side, each along its line,
+  // which is what the machine foresees.
+  void turn(size_t across) {
+    const ir::Value& root = frame_.body().roots[0];
+    const ir::Value& operand = root.node->operands[0];
+    const std::vector<int64_t>& perm = root.node->attrs.ints("perm");
+    const auto along = static_cast<size_t>(perm.back());
+    const Dim& length = shape_[across];
+    const Dim& height = shape_.back();
+    const int64_t band = size_of(root.dtype()) == 1 ? kByteBand : kBand;
+    Shape outer(shape_.begin(), shape_.end() - 1);
+    outer.erase(outer.begin() + static_cast<ptrdiff_t>(across));
+    const Dim bands = floor_div(height + Dim(band - 1), Dim(band));
+    const Dim pieces = floor_div(length + Dim(kPiece - 1), Dim(kPiece));
+    const auto after = [](const Shape& shape, size_t d) {
+      return product(Shape(shape.begin() + static_cast<ptrdiff_t>(d) + 1, shape.end()));
+    };
+    frame_.grid_loop(product(outer) * bands * pieces, false, [&](Val g) {
+      Val piece = b_.index_rem(g, pieces);
+      Val rest = b_.index_div(g, pieces);
+      Val first_row = b_.mul(b_.index_rem(rest, bands), b_.i64(band));
+      Val first_column = b_.mul(piece, b_.i64(kPiece));
+      ops::Index index = ops::unflatten_index(b_, outer, b_.index_div(rest, bands));
+      index.insert(index.begin() + static_cast<ptrdiff_t>(across), first_column);
+      index.push_back(first_row);
+      ops::Index at(perm.size());
+      for (size_t d = 0; d < perm.size(); ++d) at[static_cast<size_t>(perm[d])] = index[d];
+      b_.transpose(
+          {frame_.root_buffer(0), ops::flatten_index(b_, shape_, index),
+           b_.dim(after(shape_, across))},
+          {*frame_.context().buffer_of(operand), ops::flatten_index(b_, operand.shape(), at),
+           b_.dim(after(operand.shape(), along))},
+          part_of(first_row, height, band), part_of(first_column, length, kPiece),
+          frame_.streams(0));
+    });
+  }
+
+  // How much of `part` elements from `first` on a side of `length` has.
+  Val part_of(Val first, const Dim& length, int64_t part) {
+    if (length.known_divisor() % part == 0) return b_.i64(part);
+    return b_.binary(kir::Op::kSMin, b_.i64(part), b_.sub(b_.dim(length), first));
   }
 
   // Squares of the dimension that a transposed operand has last and of the roots' own last one: the
@@ -295,9 +449,7 @@ class Nest {
   }
 
   Val side_length(Val tile, const Dim& length) {
-    if (length.known_divisor() % kTile == 0) return b_.i64(kTile);
-    return b_.binary(kir::Op::kSMin, b_.i64(kTile),
-                     b_.sub(b_.dim(length), b_.mul(tile, b_.i64(kTile))));
+    return part_of(b_.mul(tile, b_.i64(kTile)), length, kTile);
   }
 
   // Elements from a row of a tile to that of the next one, when it is known.

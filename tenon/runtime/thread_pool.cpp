@@ -206,7 +206,7 @@ int64_t choose_chunk(int64_t count, double nanoseconds) {
   int threads = thread_count();
   if (threads == 1 || total < kInline) return std::max<int64_t>(count, 1);
   double least = std::max(1.0, kLeast / std::max(nanoseconds, 1e-9));
-  int64_t chunk = (count + threads * 16 - 1) / (threads * 16);
+  int64_t chunk = (count + threads * 32 - 1) / (threads * 32);
   if (least < static_cast<double>(count)) chunk = std::max(chunk, static_cast<int64_t>(least));
   // Whole vectors and cache lines where indices are elements.
   if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;

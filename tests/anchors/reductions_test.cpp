@@ -56,6 +56,24 @@ TEST(Nan, WinsAtEveryPosition) {
       });
 }
 
+// The shift of a sum of exponentials may pass a NaN over; the sum does not.
+TEST(Nan, WinsInSoftmax) {
+  constexpr int64_t kColumns = 40;
+  std::vector<double> values(kColumns * kColumns, 1.5);
+  for (size_t i = 0; i < kColumns; ++i) values[i * kColumns + i] = kNan;
+  on_every_path(
+      [](const Tensors& x) {
+        return Tensors{softmax(x[0], 1), log_softmax(x[0], 1), logsumexp(x[0], 1)};
+      },
+      {floats(f32, values).reshape({kColumns, kColumns}).eval()},
+      [](const Tensors& got) {
+        const std::vector<double> all(kColumns * kColumns, kNan);
+        expect_values(got[0], all);
+        expect_values(got[1], all);
+        expect_values(got[2], std::vector<double>(kColumns, kNan));
+      });
+}
+
 // B138: a one-element operand is no different from a long one.
 TEST(Nan, DoesNotDependOnTheShapeOfTheOther) {
   const Tensor column = floats(f32, {kNan, 1, 20}).reshape({3, 1}).eval();

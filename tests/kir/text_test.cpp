@@ -17,7 +17,7 @@ constexpr const char* kEverything =
   dims "n", "2*n"
   table t0 : i32 = 0x1 0xffffffff
   %0 = add "2*n", 3 : i64
-  for i in parallel vector begin..end interleave 2 multiple 8 ahead 64 {
+  for i in parallel vector begin..end interleave 2 multiple 8 ahead 64 quarters 1..3 {
     %1 = load x[i] : f32
     %2 = load idx[i] : i64
     %3 = cmp slt %2, "n" : i64

@@ -1,0 +1,69 @@
+// Results too large for the caches are written past them, and rows overlap there: they hold what
+// small ones hold.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tenon/frontend/compile.h"
+#include "tenon/frontend/functions.h"
+#include "tenon/frontend/nn.h"
+#include "tenon/frontend/random.h"
+
+namespace tenon {
+namespace {
+
+using Function = std::function<Tensor(const Tensor&)>;
+
+// Chosen rows of f(x) against f of those rows alone, bit for bit.
+void expect_rows_as_alone(const Function& f, const Tensor& x) {
+  const int64_t rows = x.shape()[0].value();
+  const auto fast = compile(f);
+  const Tensor at = tensor(std::vector<int64_t>{0, 1, rows / 2, rows - 2, rows - 1});
+  const Tensor of_all = take(fast(x), at);
+  const Tensor alone = fast(take(x, at).eval());
+  EXPECT_EQ(cast(of_all, f64).to_vector<double>(), cast(alone, f64).to_vector<double>());
+}
+
+TEST(LargeResults, RowsAsAlone) {
+  for (const auto& [dtype, columns] : std::vector<std::pair<DType, int64_t>>{
+           {f32, 4099}, {f64, 1030}, {f16, 2048}, {bf16, 300}, {f32, 8200}}) {
+    SCOPED_TRACE(fmt::format("{} {}", name(dtype), columns));
+    const int64_t rows = (int64_t{17} << 20) / columns / static_cast<int64_t>(size_of(dtype));
+    const Tensor x = cast(random::normal(random::key(5), {rows, columns}) * 3, dtype).eval();
+    const Tensor weight = cast(random::normal(random::key(6), {columns}), dtype).eval();
+    expect_rows_as_alone([](const Tensor& y) { return softmax(y); }, x);
+    expect_rows_as_alone([&](const Tensor& y) { return softmax(y * 2) * weight + y; }, x);
+    expect_rows_as_alone([](const Tensor& y) { return log_softmax(y); }, x);
+    expect_rows_as_alone([&](const Tensor& y) { return layer_norm(y, weight); }, x);
+    expect_rows_as_alone([&](const Tensor& y) { return rms_norm(y, weight); }, x);
+  }
+}
+
+template <class T>
+void expect_turned(int64_t batch, int64_t rows, int64_t columns) {
+  SCOPED_TRACE(fmt::format("{} ({}, {}, {})", name(dtype_of<T>()), batch, rows, columns));
+  const Tensor x =
+      cast(arange(batch * rows * columns), dtype_of<T>()).reshape({batch, rows, columns});
+  const auto turned = compile([](const Tensor& y) { return transpose(y, {0, 2, 1}); });
+  const Tensor y = turned(x);
+  const std::vector<T> got = y.to_vector<T>();
+  size_t wrong = 0;
+  for (int64_t b = 0, at = 0; b < batch; ++b) {
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t r = 0; r < rows; ++r, ++at) {
+        wrong += got[static_cast<size_t>(at)] != static_cast<T>((b * rows + r) * columns + c);
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+TEST(LargeResults, Transposes) {
+  expect_turned<float>(1, 2048, 2080);
+  expect_turned<float>(3, 100, 14000);
+  expect_turned<int64_t>(1, 1543, 1400);
+  expect_turned<int16_t>(1, 3001, 2999);
+}
+
+}  // namespace
+}  // namespace tenon
