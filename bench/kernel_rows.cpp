@@ -75,6 +75,25 @@ void add_movement(Rows& rows) {
         [](const tn::Tensor& from, const tn::Tensor& at) { return tn::take(from, at); });
     return steady("take_rows", [&] { fast(x, indices).array(); });
   });
+  add_row(rows, "scatter_rows", [] {
+    tn::Tensor indices = tn::random::randint(tn::random::key(1), {32768}, 0, 100000);
+    indices.eval();
+    tn::Tensor x = normal({100000, 512});
+    const tn::Tensor updates = normal({32768, 512}, 3);
+    const auto write = tn::compile([](tn::Tensor& to, const tn::Tensor& at, const tn::Tensor& u) {
+      to[at] = u;
+    })(tn::BufferLayout(tn::f32, {100000, 512}), tn::TensorLayout(tn::i64, {32768}),
+       tn::TensorLayout(tn::f32, {32768, 512}));
+    return steady("scatter_rows", [&] { write(x, indices, updates); });
+  });
+  add_row(rows, "histogram", [] {
+    tn::Tensor indices = tn::random::randint(tn::random::key(1), {1000000}, 0, 1000);
+    indices.eval();
+    auto fast = tn::compile([](const tn::Tensor& at) {
+      return tn::scatter(tn::zeros({1000}, tn::i64), at, 1, 0, "add");
+    });
+    return steady("histogram", [&] { fast(indices).array(); });
+  });
 }
 
 void add_sorts(Rows& rows) {

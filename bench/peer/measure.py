@@ -52,6 +52,10 @@ def random_rows():
     return np.random.default_rng(1).integers(0, LONG[0], 32768)
 
 
+def random_bins():
+    return np.random.default_rng(1).integers(0, 1000, 1000000)
+
+
 def summary(times, notes=""):
     return {"min": min(times), "median": statistics.median(times), "repeats": len(times), "notes": notes}
 

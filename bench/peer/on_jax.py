@@ -1,7 +1,8 @@
 """jax.jit's rows."""
 import jax
 import jax.numpy as jnp
-from measure import CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, over_shapes, per_call
+from measure import (
+    CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, over_shapes, per_call, random_bins)
 
 
 def version():
@@ -38,6 +39,12 @@ def jitted(function, *shapes):
     return row
 
 
+def histogram():
+    bins = jnp.asarray(random_bins())
+    count = jax.jit(lambda at: jnp.zeros(1000, int).at[at].add(1))
+    return lambda: count(bins).block_until_ready()
+
+
 def matmul(m, k, n):
     b = jnp.asarray(normal(k, n))  # a constant of the program, so that XLA may lay it out
     return jitted(lambda a: a @ b, (m, k))()
@@ -53,6 +60,7 @@ ROWS = {
     "sum_axis1": jitted(lambda x: x.sum(1), SQUARE),
     "var_all": jitted(jnp.var, SQUARE),
     "transpose_add": jitted(lambda x, y: x.T + y, SQUARE, SQUARE),
+    "histogram": histogram,
     "cumsum": jitted(lambda x: jnp.cumsum(x, -1), SQUARE),
     "sort": jitted(jnp.sort, (1 << 20,)),
     "argsort": jitted(jnp.argsort, (1 << 20,)),

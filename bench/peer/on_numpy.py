@@ -1,6 +1,6 @@
 """NumPy's rows, as a user would write them: no out arguments."""
 import numpy as np
-from measure import CHAIN_SHAPE, HEADS, IMAGES, LONG, MATMULS, SQUARE, normal, over_shapes, random_rows
+from measure import CHAIN_SHAPE, HEADS, IMAGES, LONG, MATMULS, SQUARE, normal, over_shapes, random_bins, random_rows
 
 
 def version():
@@ -71,6 +71,16 @@ def take_rows():
     return lambda: x[rows]
 
 
+def scatter_rows():
+    x, rows, updates = normal(*LONG), random_rows(), normal(32768, LONG[1])
+    return lambda: x.__setitem__(rows, updates)
+
+
+def histogram():
+    rows = random_bins()
+    return lambda: np.bincount(rows, minlength=1000)
+
+
 def top_k():
     x = normal(1 << 20)
 
@@ -94,6 +104,8 @@ ROWS = {
     "transpose": on_square(lambda x: np.ascontiguousarray(x.T)),
     "to_nhwc": to_nhwc,
     "take_rows": take_rows,
+    "scatter_rows": scatter_rows,
+    "histogram": histogram,
     "argmax": on_square(lambda x: x.argmax(-1)),
     "cumsum": on_square(lambda x: x.cumsum(-1)),
     "sort": lambda: (lambda x: lambda: np.sort(x))(normal(1 << 20)),

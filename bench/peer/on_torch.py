@@ -4,7 +4,7 @@ import os
 import torch
 from measure import (
     CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, IMAGES, LONG, MATMULS, ROW, SQUARE, first_call, normal, over_shapes,
-    per_call, random_rows)
+    per_call, random_bins, random_rows)
 
 torch.set_num_threads(int(os.environ["PEER_THREADS"]))
 torch.set_grad_enabled(False)
@@ -56,6 +56,17 @@ def take_rows():
     return lambda: x[rows]
 
 
+def scatter_rows():
+    x, rows = torch.from_numpy(normal(*LONG)), torch.from_numpy(random_rows())
+    updates = torch.from_numpy(normal(32768, LONG[1]))
+    return lambda: x.index_copy_(0, rows, updates)
+
+
+def histogram():
+    rows = torch.from_numpy(random_bins())
+    return lambda: torch.bincount(rows, minlength=1000)
+
+
 def attention(dtype, causal, queries=HEADS, keys=HEADS):
     def row():
         q, k, v = [torch.from_numpy(normal(*shape)).to(dtype) for shape in (queries, keys, keys)]
@@ -85,6 +96,8 @@ ROWS = {
     "transpose": compiled(lambda x: x.T.contiguous(), SQUARE),
     "to_nhwc": compiled(lambda x: x.permute(0, 2, 3, 1).contiguous(), IMAGES),
     "take_rows": take_rows,
+    "scatter_rows": scatter_rows,
+    "histogram": histogram,
     "argmax": compiled(lambda x: x.argmax(-1), SQUARE),
     "cumsum": compiled(lambda x: x.cumsum(-1), SQUARE),
     "sort": eager(lambda x: x.sort().values, (1 << 20,)),

@@ -146,6 +146,21 @@ Tensor cumsum(const Operand& x, int64_t axis) {
   return call.result(ops::cumsum(call[0], axis, false, false, call.location()));
 }
 
+Tensor cumprod(const Operand& x, int64_t axis) {
+  const Call call("cumprod", {&x});
+  return call.result(ops::cumprod(call[0], axis, false, false, call.location()));
+}
+
+Tensor cummax(const Operand& x, int64_t axis) {
+  const Call call("cummax", {&x});
+  return call.result(ops::cummax(call[0], axis, false, false, call.location()));
+}
+
+Tensor cummin(const Operand& x, int64_t axis) {
+  const Call call("cummin", {&x});
+  return call.result(ops::cummin(call[0], axis, false, false, call.location()));
+}
+
 // --- order ---
 
 Tensor sort(const Operand& x, int64_t axis, bool descending) {
@@ -290,6 +305,20 @@ Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis) {
   const Call call("take_along_axis", {&x});
   const Call where("take_along_axis", {&indices});
   return call.result(ops::take_along_axis(call[0], where[0], axis, call.location()));
+}
+
+Tensor scatter(const Operand& x, const Operand& indices, const Operand& updates, int64_t axis,
+               const std::string& mode) {
+  const Call call("scatter", {&x, &updates});
+  const Call where("scatter", {&indices});
+  return call.result(ops::scatter(call[0], where[0], call[1], axis, mode, call.location()));
+}
+
+Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& updates,
+                      int64_t axis, const std::string& mode) {
+  const Call call("put_along_axis", {&x, &updates});
+  const Call where("put_along_axis", {&indices});
+  return call.result(ops::put_along_axis(call[0], where[0], call[1], axis, mode, call.location()));
 }
 
 }  // namespace tenon

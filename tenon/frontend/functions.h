@@ -2,6 +2,7 @@
 // remembers the line of the user's program that made it. docs/ops.md lists what the ops mean.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tenon/frontend/index.h"
@@ -74,6 +75,9 @@ Tensor all(const Operand& x, const Axes& axes = {}, bool keepdims = false);
 Tensor argmax(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool keepdims = false);
 Tensor argmin(const Operand& x, std::optional<int64_t> axis = std::nullopt, bool keepdims = false);
 Tensor cumsum(const Operand& x, int64_t axis);
+Tensor cumprod(const Operand& x, int64_t axis);
+Tensor cummax(const Operand& x, int64_t axis);
+Tensor cummin(const Operand& x, int64_t axis);
 
 // --- order ---
 //
@@ -112,5 +116,12 @@ Tensor dynamic_slice_update(const Operand& x, const Operand& update,
                             const std::vector<Tensor>& starts);
 Tensor take(const Operand& x, const Operand& indices, int64_t axis = 0);
 Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis);
+// x with updates at the positions that take(x, indices, axis) reads; `updates` broadcast to its
+// result. Mode "set" (the last update of a position wins), "add", "mul", "min" or "max".
+Tensor scatter(const Operand& x, const Operand& indices, const Operand& updates, int64_t axis = 0,
+               const std::string& mode = "set");
+// The same at the positions that take_along_axis reads.
+Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& updates,
+                      int64_t axis, const std::string& mode = "set");
 
 }  // namespace tenon

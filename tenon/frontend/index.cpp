@@ -128,32 +128,48 @@ Window window_of(const std::vector<Index>& index, size_t rank, const ir::Locatio
       window.bounds.resize(window.bounds.size() + static_cast<size_t>(rest));
     } else {
       throw UnsupportedError(
-          "index: only numbers and slices can be written",
+          "index: numbers, slices and one tensor of positions can be written",
           {.label = "index_c6",
            .location = str(location),
-           .hint = "use dynamic_slice_update for a start that is known when it runs"});
+           .hint = "use scatter, or dynamic_slice_update for a start that is known when it runs"});
     }
   }
   return window;
 }
 
-bool is_run_time_index(const Index& i) {
-  const auto* tensor = std::get_if<Tensor>(&i.item);
-  return tensor != nullptr && tensor->rank() == 0 && tensor->dtype() != DType::kBool;
+bool is_whole(const Index& i) {
+  const auto* slice = std::get_if<Slice>(&i.item);
+  if (slice == nullptr) return std::holds_alternative<EllipsisType>(i.item);
+  return !slice->start && !slice->stop && slice->step == 1;
 }
 
-// One 0-d tensor among whole slices: the row that it names is written.
-std::optional<int64_t> run_time_axis(const std::vector<Index>& index) {
-  std::optional<int64_t> axis;
-  for (size_t i = 0; i < index.size(); ++i) {
-    if (is_run_time_index(index[i]) && !axis) {
-      axis = static_cast<int64_t>(i);
-      continue;
-    }
-    const auto* slice = std::get_if<Slice>(&index[i].item);
-    if (slice == nullptr || slice->start || slice->stop || slice->step != 1) return std::nullopt;
+// `old` with the part that numbers and slices choose replaced.
+ir::Value with_window(const ir::Value& old, const std::vector<Index>& index, const ir::Value& part,
+                      const ir::LocationPtr& location) {
+  const Window window = window_of(index, old.shape().size(), location);
+  const ir::Value full =
+      window.dropped.empty() ? part : ops::expand_dims(part, window.dropped, location);
+  return ops::slice_update(old, full, window.bounds, location);
+}
+
+// The part that the other indices choose with the rows that the tensor at `tensor` names replaced.
+ir::Value with_rows(const Tensor& base, std::vector<Index> index, size_t tensor,
+                    const ir::Value& update, const ir::LocationPtr& location) {
+  const ir::Value old = resolve(base, "store", index[tensor].at);
+  const ir::Value rows = resolve(std::get<Tensor>(index[tensor].item), "store", index[tensor].at);
+  index[tensor].item = Slice();
+  const int64_t rest = rest_axes(index, old.shape().size(), location);
+  int64_t axis = 0;
+  for (size_t i = 0; i < tensor; ++i) {
+    if (std::holds_alternative<EllipsisType>(index[i].item)) axis += rest;
+    if (std::holds_alternative<Slice>(index[i].item)) ++axis;
   }
-  return axis;
+  if (std::all_of(index.begin(), index.end(), is_whole)) {
+    return ops::scatter(old, rows, update, axis, "set", location);
+  }
+  window_of(index, old.shape().size(), location);  // refuses what cannot be written
+  const ir::Value part = ops::scatter(read(base, index), rows, update, axis, "set", location);
+  return with_window(old, index, part, location);
 }
 
 ir::Value written(const Tensor& base, const std::vector<Index>& index, const Operand& value) {
@@ -163,16 +179,11 @@ ir::Value written(const Tensor& base, const std::vector<Index>& index, const Ope
   const ir::Value update = ops::cast(call[0], old.dtype(), location);
   const Shape view = read(base, index).shape();
   const ir::Value wide = ops::broadcast_to(update, view, location);
-  if (const auto axis = run_time_axis(index)) {
-    const ir::Value start =
-        resolve(std::get<Tensor>(index[static_cast<size_t>(*axis)].item), "store", value.at);
-    return ops::dynamic_slice_update(old, ops::expand_dims(wide, {*axis}, location), {start},
-                                     {*axis}, location);
-  }
-  const Window window = window_of(index, old.shape().size(), location);
-  const ir::Value full =
-      window.dropped.empty() ? wide : ops::expand_dims(wide, window.dropped, location);
-  return ops::slice_update(old, full, window.bounds, location);
+  const auto tensor = std::find_if(index.begin(), index.end(), [](const Index& i) {
+    return std::holds_alternative<Tensor>(i.item);
+  });
+  if (tensor == index.end()) return with_window(old, index, wide, location);
+  return with_rows(base, index, static_cast<size_t>(tensor - index.begin()), wide, location);
 }
 
 }  // namespace

@@ -1,55 +1,20 @@
-// take and take_along_axis: elements at positions given by a tensor. Negative positions count from
-// the end; a position outside is an IndexError while it runs, and kernels read a clamped one.
+// take and take_along_axis: elements at positions given by a tensor. For a position outside,
+// kernels read a clamped one before the error is raised.
 #include <algorithm>
 
-#include "tenon/base/check_code.h"
 #include "tenon/ops/checks.h"
 #include "tenon/ops/copy.h"
 #include "tenon/ops/lower.h"
 #include "tenon/ops/ops.h"
+#include "tenon/ops/position.h"
 #include "tenon/ops/registry.h"
 
 namespace tenon::ops {
 
 using ir::TensorType;
-using kir::Op;
-using kir::Pred;
 using kir::Val;
 
 namespace {
-
-int64_t position_in(std::string_view op, const Literal& indices, int64_t k, int64_t dim,
-                    int64_t axis) {
-  const int64_t i = indices.get_int(k);
-  const bool huge = i < 0 && is_unsigned(indices.dtype());  // a u64 from 2^63 on
-  if (!huge && i >= -dim && i < dim) return i < 0 ? i + dim : i;
-  const std::string text = huge ? std::to_string(static_cast<uint64_t>(i)) : std::to_string(i);
-  throw IndexError(
-      fmt::format("{}: index {} is outside axis {} of {} elements", op, text, axis, dim),
-      {.label = fmt::format("{}_index", op)});
-}
-
-// The position that stored index `raw` of dtype `dtype` names, inside 0 … dim-1 whatever it is.
-Val emit_position(kir::Builder& b, Val raw, DType dtype, const Dim& dim) {
-  const Val n = b.dim(dim);
-  const Val zero = b.i64(0);
-  const Val i = cast(b, raw, dtype, DType::kI64);
-  const Val from_front =
-      is_unsigned(dtype) ? i : b.select(b.cmp(Pred::kSLt, i, zero), b.add(i, n), i);
-  const Val inside =
-      b.binary(Op::kAnd, b.cmp(Pred::kSGe, from_front, zero), b.cmp(Pred::kSLt, from_front, n));
-  b.check(inside, kCheckIndexOutOfRange);
-  const Val capped = b.binary(Op::kSMin, from_front, b.sub(n, b.i64(1)));
-  const Val position = b.binary(Op::kSMax, capped, zero);
-  b.set_bound(position, dim);
-  return position;
-}
-
-void check_indices(std::string_view op, const TensorType& indices) {
-  if (is_integer(indices.dtype)) return;
-  throw TypeError(fmt::format("{}: indices must be integers, got {}", op, name(indices.dtype)),
-                  {.label = fmt::format("{}_c1", op)});
-}
 
 // --- take(x, indices) {axis} ---
 //
@@ -60,12 +25,7 @@ std::vector<TensorType> take_infer(const ir::InferArgs& args) {
   const Shape& indices = args.in[1].shape;
   check_indices(args.op, args.in[1]);
   const auto axis = static_cast<size_t>(normalize_axis(args.op, args.attrs.i("axis"), x.size()));
-  const Dim count = product(indices);
-  if (x[axis] == Dim(0) && count.is_static() && count.value() > 0) {
-    throw IndexError(fmt::format("take: axis {} of {} has no elements to take {} from", axis,
-                                 str(x), count.str()),
-                     {.label = "take_c2"});
-  }
+  check_has_elements(args.op, x, axis, product(indices));
   Shape shape(x.begin(), x.begin() + static_cast<int64_t>(axis));
   shape.insert(shape.end(), indices.begin(), indices.end());
   shape.insert(shape.end(), x.begin() + static_cast<int64_t>(axis) + 1, x.end());
@@ -102,7 +62,7 @@ Val take_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<cons
   const size_t taken = indices.shape().size();
   const Val raw = ctx.element(indices, index.subspan(axis, taken));
   Index at(index.begin(), index.begin() + static_cast<int64_t>(axis));
-  at.push_back(emit_position(ctx.builder(), raw, indices.dtype(), x.shape()[axis]));
+  at.push_back(emit_position(ctx.builder(), raw, indices.dtype(), x.shape()[axis]).at);
   at.insert(at.end(), index.begin() + static_cast<int64_t>(axis + taken), index.end());
   return ctx.element(x, at);
 }
@@ -185,7 +145,7 @@ Val take_along_axis_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
       normalize_axis("take_along_axis", node.attrs.i("axis"), x.shape().size()));
   const Val raw = ctx.element(indices, broadcast_index(b, indices.shape(), result, index));
   Index at = broadcast_index(b, x.shape(), result, index);
-  at[axis] = emit_position(b, raw, indices.dtype(), x.shape()[axis]);
+  at[axis] = emit_position(b, raw, indices.dtype(), x.shape()[axis]).at;
   return ctx.element(x, at);
 }
 

@@ -34,7 +34,8 @@ extern const ir::OpDef reshape, transpose, broadcast_to, squeeze, expand_dims;
 extern const ir::OpDef slice, dynamic_slice, slice_update;
 extern const ir::OpDef concatenate, pad;
 extern const ir::OpDef take, take_along_axis;
-extern const ir::OpDef cumsum;
+extern const ir::OpDef scatter, put_along_axis;
+extern const ir::OpDef cumsum, cumprod, cummax, cummin;
 extern const ir::OpDef sort, merge_sorted, order_key;
 extern const ir::OpDef threefry;
 }  // namespace op
@@ -103,6 +104,15 @@ Value argmin(const Value& x, std::optional<int64_t> axis = std::nullopt, bool ke
 // Running sum; f16, bf16 and f32 accumulate in f64 and every element is rounded once; integers sum
 // as in sum().
 Value cumsum(const Value& x, int64_t axis, bool reverse = false, bool exclusive = false,
+             LocationPtr location = nullptr);
+// Running product, as cumsum; 1 before the first element.
+Value cumprod(const Value& x, int64_t axis, bool reverse = false, bool exclusive = false,
+              LocationPtr location = nullptr);
+// The largest (smallest) element so far, in x's dtype; NaN once there was one. Before the first
+// element stands the least (greatest) value of the dtype.
+Value cummax(const Value& x, int64_t axis, bool reverse = false, bool exclusive = false,
+             LocationPtr location = nullptr);
+Value cummin(const Value& x, int64_t axis, bool reverse = false, bool exclusive = false,
              LocationPtr location = nullptr);
 
 // --- order: ops/order.h ---
@@ -190,6 +200,16 @@ Value take(const Value& x, const Value& indices, int64_t axis = 0, LocationPtr l
 // Like NumPy's: indices have x's rank and broadcast against it outside `axis`.
 Value take_along_axis(const Value& x, const Value& indices, int64_t axis,
                       LocationPtr location = nullptr);
+// x with updates at the positions that take(x, indices, axis) reads. `updates`, cast to x's dtype,
+// broadcast to its result. Mode "set": the last update of a position wins; "add", "mul", "min",
+// "max" (NaN wins): x's element and the updates of its position in the row-major order of the
+// indices; add and mul of f16 and bf16 accumulate in f32 and round once. ValueError [scatter_c4]
+// for another mode.
+Value scatter(const Value& x, const Value& indices, const Value& updates, int64_t axis = 0,
+              const std::string& mode = "set", LocationPtr location = nullptr);
+// The same at the positions that take_along_axis reads; indices broadcast against x outside `axis`.
+Value put_along_axis(const Value& x, const Value& indices, const Value& updates, int64_t axis,
+                     const std::string& mode = "set", LocationPtr location = nullptr);
 
 // --- random: composite/random.h ---
 //

@@ -22,6 +22,7 @@ std::vector<const ir::OpDef*> slicing_ops();
 std::vector<const ir::OpDef*> slice_update_ops();
 std::vector<const ir::OpDef*> joining_ops();
 std::vector<const ir::OpDef*> indexing_ops();
+std::vector<const ir::OpDef*> scatter_ops();
 std::vector<const ir::OpDef*> scan_ops();
 std::vector<const ir::OpDef*> sort_ops();
 std::vector<const ir::OpDef*> random_ops();

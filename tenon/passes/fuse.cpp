@@ -9,6 +9,8 @@
 
 #include "tenon/ir/op_def.h"
 #include "tenon/ops/packed_qmatmul.h"
+#include "tenon/ops/scan.h"
+#include "tenon/ops/scatter.h"
 #include "tenon/passes/access.h"
 #include "tenon/passes/fusion_notes.h"
 #include "tenon/passes/group_graph.h"
@@ -28,7 +30,7 @@ constexpr int64_t kLargeRow = 65536;  // elements
 bool pulls(const ir::Node& node) {
   if (node.op->is(ir::kStructural) || runs_on_host(node)) return false;
   return node.op->lower != nullptr && node.op->name != "slice_update" && !is_packed_product(node) &&
-         node.op->name != "cumsum";
+         !ops::is_scan(node);
 }
 
 Kind kind_of(const ir::Node& node) {
@@ -37,10 +39,11 @@ Kind kind_of(const ir::Node& node) {
   if (is_packed_product(node)) return Kind::kMatmul;
   if (node.op == &ops::kRoundRows) return Kind::kRoundRows;
   if (node.op->name == "attention") return Kind::kAttention;
-  if (node.op->name == "cumsum") return Kind::kScan;
+  if (ops::is_scan(node)) return Kind::kScan;
   if (node.op->name == "sort") return Kind::kSort;
   if (node.op->name == "merge_sorted") return Kind::kMerge;
   if (node.op->name == "slice_update") return Kind::kSliceUpdate;
+  if (ops::is_scatter(node)) return Kind::kScatter;
   return Kind::kLoops;
 }
 
@@ -157,14 +160,19 @@ class Fuser {
     const Kind kind = kind_of(*node);
     if (kind == Kind::kMatmul && join_epilogue(node, uses[0])) return;
     notes_.apart(node, kind);
-    const int group = groups_.add(
-        kind, node, kind == Kind::kSliceUpdate ? node->operands[1].shape() : node->types[0].shape);
+    const int group = groups_.add(kind, node, loops_of(*node, kind));
     for (uint32_t i = 0; i < node->types.size(); ++i) {
       groups_[group].roots.push_back({node, i});
       connect(group, {node, i}, uses[i]);
       note_elementwise({node, i}, uses[i]);
     }
     ask_operands(node, group, kind);
+  }
+
+  // The shape that a step's kernel runs over.
+  static const Shape& loops_of(const ir::Node& node, Kind kind) {
+    if (kind == Kind::kSliceUpdate) return node.operands[1].shape();
+    return kind == Kind::kScatter ? node.operands[2].shape() : node.types[0].shape;
   }
 
   void ask_operands(const ir::NodePtr& node, int group, Kind kind) {
@@ -179,6 +187,7 @@ class Fuser {
       }
       const bool pulled = kind == Kind::kScan || kind == Kind::kSort ||
                           (kind == Kind::kSliceUpdate && i >= 1) ||
+                          (kind == Kind::kScatter && i == 2) ||
                           (node->op == &ops::kMatmulPacked && i == 0 && is_cast_of_memory(operand));
       if (!pulled) {
         uses_.ask_memory(operand, group);

@@ -17,6 +17,7 @@ struct Group {
     kSort,         // puts rows in order; `anchor` is its only root
     kMerge,        // makes one row of two that are in order; `anchor` is its only root
     kSliceUpdate,  // writes a region of operand 0; `anchor` is its only root
+    kScatter,      // writes elements of operand 0; `anchor` is its only root
     kCall,         // applies a shared body
     kHost,         // reference evaluation
     kView,         // a reshape: the same memory under another shape
@@ -44,5 +45,9 @@ struct Partition {
 };
 
 std::string_view name(Group::Kind kind);
+// Whether a group writes into memory that holds its anchor's first operand.
+inline bool is_update(Group::Kind kind) {
+  return kind == Group::Kind::kSliceUpdate || kind == Group::Kind::kScatter;
+}
 
 }  // namespace tenon::passes

@@ -164,7 +164,7 @@ class Copier {
       body.inputs.push_back(parameter);
       copies_[input] = parameter;
     }
-    if (group_.kind == Group::Kind::kSliceUpdate) {
+    if (is_update(group_.kind)) {
       const Value& target = group_.anchor->operands[0];
       if (copies_.count(target) == 0) copies_[target] = ir::make_parameter(target.type(), "");
     }

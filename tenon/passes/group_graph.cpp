@@ -55,6 +55,7 @@ std::string_view name(Group::Kind kind) {
     case Kind::kSort: return "sort";
     case Kind::kMerge: return "merge";
     case Kind::kSliceUpdate: return "slice_update";
+    case Kind::kScatter: return "scatter";
     case Kind::kCall: return "call";
     case Kind::kHost: return "host";
     case Kind::kView: return "view";

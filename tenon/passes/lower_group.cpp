@@ -11,6 +11,7 @@
 #include "tenon/passes/lower_qmatmul.h"
 #include "tenon/passes/lower_round_rows.h"
 #include "tenon/passes/lower_scan.h"
+#include "tenon/passes/lower_scatter.h"
 #include "tenon/passes/lower_slice_update.h"
 #include "tenon/passes/lower_sort.h"
 
@@ -71,6 +72,7 @@ GroupKernel lower_group(const Group& group, const std::string& name, const InPla
     case Group::Kind::kSort: lower_sort(frame); break;
     case Group::Kind::kMerge: lower_merge(frame); break;
     case Group::Kind::kSliceUpdate: lower_slice_update(frame); break;
+    case Group::Kind::kScatter: lower_scatter(frame); break;
     default: throw InternalError("internal: a group without a kernel");
   }
   GroupKernel result{frame.finish(), group.inputs};

@@ -22,9 +22,9 @@ struct GroupKernel {
   std::vector<ir::Value> buffers;
 };
 
-// For groups of kind kLoops, kMatmul, kRoundRows, kScan, kSort, kMerge and kSliceUpdate. A
-// kSliceUpdate kernel writes the region alone, into a buffer that already holds operand 0; its only
-// root is that buffer. `in_place`: roots that take the memory of an elementwise input.
+// For every kind of group but kCall, kHost and kView. The kernel of an update writes its elements
+// alone, into a buffer that already holds operand 0; its only root is that buffer. `in_place`:
+// roots that take the memory of an elementwise input.
 GroupKernel lower_group(const Group& group, const std::string& name, const InPlace& in_place = {},
                         Registers registers = Registers::kMany);
 

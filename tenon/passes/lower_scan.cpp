@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "tenon/ops/lower.h"
+#include "tenon/ops/scan.h"
 #include "tenon/passes/blocking.h"
 
 namespace tenon::passes {
@@ -28,7 +29,8 @@ class Scan {
         reverse_(node_.attrs.b("reverse")),
         exclusive_(node_.attrs.b("exclusive")),
         result_(node_.types[0].dtype),
-        sum_(is_float(result_) ? DType::kF64 : result_) {}
+        kind_(ops::scan_kind(node_)),
+        sum_(ops::scan_dtype(kind_, operand_.dtype())) {}
 
   void emit() {
     if (axis_ + 1 == shape_.size()) {
@@ -65,7 +67,7 @@ class Scan {
   // One line; the entry of the axis in `index` is filled in here.
   void line(ops::Index& index) {
     const Val length = b_.dim(shape_[axis_]);
-    const std::array<kir::CarriedSpec, 1> carried = {{{zero()}}};
+    const std::array<kir::CarriedSpec, 1> carried = {{{start()}}};
     b_.loop(
         b_.i64(0), length, {}, carried,
         [&](Val i, std::span<const Val> before) -> std::vector<Val> {
@@ -80,10 +82,7 @@ class Scan {
         });
   }
 
-  Val zero() {
-    const kir::Type type = kir::type_of(sum_);
-    return kir::is_float(type) ? b_.constant_float(type, 0) : b_.constant_int(type, 0);
-  }
+  Val start() { return ops::emit_scan_start(b_, kind_, operand_.dtype()); }
 
   // Scratch of a thread: a tile as it stands in memory, turned, and summed; the sums so far.
   struct Tiles {
@@ -103,7 +102,7 @@ class Scan {
     frame_.grid_loop(ceil_div(lines, Dim(kLines)), false, [&](Val g) {
       const Val first = b_.mul(g, b_.i64(kLines));
       const Val count = b_.binary(kir::Op::kSMin, b_.i64(kLines), b_.sub(b_.dim(lines), first));
-      all_lanes([&](Val lane) { b_.store(tiles.sums, lane, zero()); });
+      all_lanes([&](Val lane) { b_.store(tiles.sums, lane, start()); });
       b_.loop(b_.i64(0), length, {.step = kTile}, [&](Val done) {
         const Val width = shape_.back().known_divisor() % kTile == 0
                               ? b_.i64(kTile)
@@ -153,9 +152,10 @@ class Scan {
     b_.store(tiles.sums, lane, sum);
   }
 
-  // Adds an element to the sum before it and stores what belongs in its place; the sum after it.
+  // Adds an element to what was before it and stores what belongs in its place; what is after it.
   Val step(Val before, Val element, uint32_t buffer, Val place) {
-    const Val sum = b_.add(before, ops::cast(b_, element, operand_.dtype(), sum_));
+    const Val term = ops::cast(b_, element, operand_.dtype(), sum_);
+    const Val sum = ops::emit_scan_step(b_, kind_, sum_, before, term);
     b_.store(buffer, place, ops::cast(b_, exclusive_ ? before : sum, sum_, result_));
     return sum;
   }
@@ -169,7 +169,8 @@ class Scan {
   bool reverse_;
   bool exclusive_;
   DType result_;
-  DType sum_;
+  ops::ScanKind kind_;
+  DType sum_;  // of what is carried along a line
 };
 
 }  // namespace

@@ -69,7 +69,8 @@ class Planner {
       case Group::Kind::kView: return add_view(group);
       case Group::Kind::kCall: return add_call(group);
       case Group::Kind::kHost: return add_eval(group);
-      case Group::Kind::kSliceUpdate: return add_slice_update(group);
+      case Group::Kind::kSliceUpdate:
+      case Group::Kind::kScatter: return add_update(group);
       default: return add_launch(group, {});
     }
   }
@@ -136,15 +137,14 @@ class Planner {
     return readers == 1 && draft_[id].reads_left == 1;
   }
 
-  void add_slice_update(const Group& group) {
+  void add_update(const Group& group) {
     const Value& target = group.anchor->operands[0];
     const Value& root = group.roots[0];
     const MemoryId from = values_.of(target);
-    Group region = group;
+    Group update = group;
     const bool reads_target = computes_from(group, target);
     if (!reads_target) {
-      region.inputs.erase(std::remove(region.inputs.begin(), region.inputs.end(), target),
-                          region.inputs.end());
+      std::erase(update.inputs, target);
       values_.drop_read(from);
     }
     MemoryId to = from;
@@ -155,10 +155,10 @@ class Planner {
       to = values_.define(root);
       draft_.push(abi::CopyStep{}, {from, to});
     }
-    add_launch(region, {{root, to}});
+    add_launch(update, {{root, to}});
   }
 
-  // Whether the written region, or where it starts, is computed from the value it is written into.
+  // Whether what is written, or where, is computed from the value it is written into.
   static bool computes_from(const Group& group, const Value& target) {
     return std::any_of(group.members.begin(), group.members.end(), [&](const ir::NodePtr& node) {
       const size_t first = node == group.anchor ? 1 : 0;
@@ -167,7 +167,7 @@ class Planner {
     });
   }
 
-  // Whether another input stands in the memory of the value that the region is written into.
+  // Whether another input stands in the memory of the value that is written into.
   bool shares_memory(const Group& group, MemoryId id) {
     const Value& target = group.anchor->operands[0];
     return std::any_of(group.inputs.begin(), group.inputs.end(), [&](const Value& input) {

@@ -4,6 +4,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/ir/op_def.h"
+#include "tenon/ops/scatter.h"
 
 namespace tenon::passes {
 
@@ -91,14 +92,14 @@ void ValueMemory::note_overwrite(MemoryId id) {
   if (draft_[id].kind == Memory::Kind::kArgument) overwritten_[draft_[id].ref] = true;
 }
 
-// Parameters of a body from which a result comes by region updates: the caller loses nothing when
+// Parameters of a body from which a result comes by updates: the caller loses nothing when
 // the body writes there.
 const std::set<uint32_t>& ValueMemory::donated() const {
   if (donated_) return *donated_;
   donated_.emplace();
   for (Value value : results_) {
     while (true) {
-      if (value.node->op->name == "slice_update") {
+      if (value.node->op->name == "slice_update" || ops::is_scatter(*value.node)) {
         value = value.node->operands[0];
       } else if (value.node->op == &ir::kCall) {
         const auto callee = value.node->attrs.get<ir::GraphPtr>("callee");

@@ -26,7 +26,10 @@ TEST(NamedSizes, EverySizeOfTheRange) {
                    cumsum(x, 0),
                    max(concatenate({x, w["0:1"]})),
                    x[Slice(1, std::nullopt)],
-                   x["::-1"]};
+                   x["::-1"],
+                   cumprod(x, 0),
+                   cummax(x, 0),
+                   cummin(x, 0)};
   })(TensorLayout(f32, {"n", 3}), TensorLayout(f32, {3, 3}));
   const Tensor w = eye(3).eval();
   for (const int64_t n : {0, 1, 2, 3, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097, 100000}) {
@@ -179,6 +182,82 @@ TEST(Indices, NegativeOnesAndThoseOutside) {
   expect_refused([&] { one_hot(tensor({0.5f}), 3); }, {"TypeError", "f32"});
 }
 
+// B054 and B102 for writes: the same positions; what is outside is an error, and nothing is written
+// beside the tensor.
+TEST(Indices, WrittenOnes) {
+  const Tensor x = reshape(arange(12, f32), {3, 4}).eval();
+  on_every_path(
+      [](const Tensors& in) {
+        Tensor rows = in[0] + 0;
+        rows[in[1]] = 0;
+        Tensor part = in[0] + 0;
+        part[{Slice(0, 2), in[1]}] = tensor({7.0f, 8.0f});
+        Tensor one = in[0] + 0;
+        one[in[1].sum()] += 100;
+        return Tensors{rows, part, one, put_along_axis(in[0], full({3, 1}, -1), 50, 1, "max")};
+      },
+      {x, tensor({-1, 1})},
+      [](const Tensors& got) {
+        expect_values(got[0], {0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0});
+        expect_values(got[1], {0, 8, 2, 7, 4, 8, 6, 7, 8, 9, 10, 11});
+        expect_values(got[2], {100, 101, 102, 103, 4, 5, 6, 7, 8, 9, 10, 11});
+        expect_values(got[3], {0, 1, 2, 50, 4, 5, 6, 50, 8, 9, 10, 50});
+      });
+  for (const int64_t index : {3ll, -4ll, 100000000ll, 1ll << 32, 1ll << 40, -(1ll << 40)}) {
+    expect_refusal_on_every_path(
+        [](const Tensors& in) { return Tensors{scatter(in[0], in[1], 1, 0, "add")}; },
+        {x, tensor({int64_t{0}, index})},
+        {"IndexError: scatter: index " + std::to_string(index), "3", "[scatter_index]",
+         "shapes_test.cpp:"},
+        {TensorLayout(f32, {"n", "m"}), TensorLayout(i64, {"k"})});
+  }
+  expect_refused([&] { scatter(x, tensor({0}), 1, 0, "sum"); },
+                 {"ValueError: scatter", "sum", "set, add, mul, min or max"});
+  expect_refused([&] { scatter(x, tensor({0.5f}), 1); }, {"TypeError", "f32"});
+  Tensor y = x;
+  expect_refused([&] { y[{tensor({0}), tensor({1})}] = 1; }, {"UnsupportedError", "scatter"});
+}
+
+// B101: with equal positions the sum is formed before it is stored; only "add" adds each.
+TEST(Indices, RepeatedOnes) {
+  on_every_path(
+      [](const Tensors& in) {
+        Tensor y = in[0] + 0;
+        y[in[1] + 10] += in[0][in[1] + 10];
+        const Tensor last = scatter(in[0], in[1] + 10, tensor({5.0f, 6.0f}));
+        return Tensors{y, last, scatter(in[0], in[1] + 10, in[0][in[1] + 10], 0, "add")};
+      },
+      {tensor({1.5f, 7.0f}), tensor({-10, -10})},
+      [](const Tensors& got) {
+        expect_values(got[0], {3, 7});
+        expect_values(got[1], {6, 7});
+        expect_values(got[2], {4.5, 7});
+      },
+      {TensorLayout(f32, {"n"}), TensorLayout(i32, {2})});
+  // Sums of 16 bits are rounded once: 2048 + 1 is not a f16, and 1 + … + 1 is.
+  expect_on_every_path(
+      [](const Tensors& in) { return scatter(in[0], in[1], cast(1, f16), 0, "add"); },
+      {full({1}, 2048, f16).eval(), zeros({512}, i64).eval()}, {2560});
+}
+
+// B116: some sizes named, others numbers.
+TEST(Indices, MixtureOfExperts) {
+  on_every_path(
+      [](const Tensors& in) {
+        const Extent n = in[0].shape()[0];
+        const Tensor gates = put_along_axis(zeros({n.dim(), 4}), in[0], in[1], 1);
+        return Tensors{gates, sum(one_hot(in[0], 4) * expand_dims(in[1], {{-1}}), 1)};
+      },
+      {reshape(tensor({0, 3, 2, 1, 3, 0}), {3, 2}).eval(),
+       reshape(tensor({.5f, .25f, 1.f, 2.f, 4.f, 8.f}), {3, 2}).eval()},
+      [](const Tensors& got) {
+        for (const Tensor& gates : got) {
+          expect_values(gates, {.5, 0, 0, .25, 0, 2, 1, 0, 8, 0, 0, 4});
+        }
+      },
+      {TensorLayout(i32, {"n", 2}), TensorLayout(f32, {"n", 2})});
+}
+
 // B139: each window is clamped into its own operand.
 TEST(Indices, NestedWindows) {
   on_every_path(
@@ -284,6 +363,8 @@ TEST(Axes, OutsideTheRank) {
     expect_refused([&] { concatenate({x, x}, axis); }, parts);
     expect_refused([&] { take(x, tensor({0}), axis); }, parts);
     expect_refused([&] { take_along_axis(x, zeros({2, 3, 4}, i64), axis); }, parts);
+    expect_refused([&] { put_along_axis(x, zeros({2, 3, 4}, i64), 0, axis); }, parts);
+    expect_refused([&] { scatter(x, tensor({0}), 0, axis); }, parts);
     expect_refused([&] { flip(x, axis); }, parts);
     expect_refused([&] { squeeze(x, axis); }, parts);
     expect_refused([&] { swap_axes(x, 0, axis); }, parts);

@@ -155,14 +155,14 @@ class Generator {
   void grow() {
     using Step = void (Generator::*)();
     static const std::vector<Step> steps = {
-        &Generator::unary,     &Generator::unary,     &Generator::binary,    &Generator::binary,
-        &Generator::binary,    &Generator::compare,   &Generator::choose,    &Generator::convert,
-        &Generator::math,      &Generator::math,      &Generator::reduce,    &Generator::reduce,
-        &Generator::reshape,   &Generator::transpose, &Generator::broadcast, &Generator::slice,
-        &Generator::join,      &Generator::pad,       &Generator::gather,    &Generator::product_of,
-        &Generator::scan,      &Generator::sort,      &Generator::update,    &Generator::softmax,
-        &Generator::normalize, &Generator::call,      &Generator::argument,  &Generator::ramp,
-        &Generator::squeeze,   &Generator::dynamic};
+        &Generator::unary,      &Generator::unary,     &Generator::binary,    &Generator::binary,
+        &Generator::binary,     &Generator::compare,   &Generator::choose,    &Generator::convert,
+        &Generator::math,       &Generator::math,      &Generator::reduce,    &Generator::reduce,
+        &Generator::reshape,    &Generator::transpose, &Generator::broadcast, &Generator::slice,
+        &Generator::join,       &Generator::pad,       &Generator::gather,    &Generator::scatter,
+        &Generator::product_of, &Generator::scan,      &Generator::sort,      &Generator::update,
+        &Generator::softmax,    &Generator::normalize, &Generator::call,      &Generator::argument,
+        &Generator::ramp,       &Generator::squeeze,   &Generator::dynamic};
     try {
       (this->*any_of(steps))();
     } catch (const ShapeError&) {
@@ -422,6 +422,25 @@ class Generator {
     keep(x);
   }
 
+  void scatter() {
+    const Known x = any();
+    if (x.rank() == 0) return;
+    const int axis = between(0, static_cast<int>(x.rank()) - 1);
+    const int64_t length = size(x.shape()[static_cast<size_t>(axis)]);
+    if (length == 0) return;
+    const Known& i = any();
+    if (!i.exact || i.rank() > 2) return;
+    Value index = ops::cast(ops::abs(ops::cast(i.value, DType::kF64)), DType::kI64);
+    index = ops::minimum(index, ops::scalar_int(DType::kI64, length - 1));
+    const char* mode = chance(50) ? "set" : chance(50) ? "max" : "min";
+    Value updates = chance(50) ? ops::take(x.value, index, axis) : ops::scalar(x.dtype(), 1);
+    if (chance(50)) updates = ops::minimum(updates, ops::scalar(x.dtype(), 2));
+    Known result = x;
+    result.value = ops::scatter(x.value, index, updates, axis, mode);
+    result.bound = std::max<double>(x.bound, 2);
+    keep(result);
+  }
+
   void product_of() {
     Known x = bounded(any(), 6);
     if (x.rank() < 2) return;
@@ -443,6 +462,11 @@ class Generator {
     const double bound =
         x.bound *
         std::max<double>(1, static_cast<double>(size(x.shape()[static_cast<size_t>(axis)])));
+    if (chance(50)) {
+      const auto extreme = chance(50) ? ops::cummax : ops::cummin;
+      keep({extreme(x.value, axis, chance(30), false, nullptr), x.bound, x.whole, x.exact, x.half});
+      return;
+    }
     Value v = ops::cumsum(x.value, axis, chance(30), chance(30));
     keep({v, bound, x.whole, x.exact && x.whole && bound < 1e6, x.half});
   }

@@ -136,6 +136,9 @@ TEST(Semantics, Sums) {
   expect(sum(filled(f32, {0}, 0)), {0});
   expect(mean(filled(f32, {0}, 0)), {kNan});
   expect(cumsum(vec(f32, {1, 2, 3}), 0, true), {6, 5, 3});
+  expect(cumprod(vec(f32, {1, 2, 3}), 0, false, true), {1, 1, 2});
+  expect(cummax(vec(i8, {1, 3, 2}), 0, false, true), {-128, 1, 3});
+  expect(cummin(vec(f32, {2, kNan, 1}), 0), {2, kNan, kNan});
   expect(var(vec(f32, {1, 2, 3, 4}), std::nullopt, false, 1), {5.0 / 3}, 1e-6);
 }
 

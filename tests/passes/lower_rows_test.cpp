@@ -1,4 +1,4 @@
-// Running sums along rows and transposed reads: lines and tiles that are whole, cut or missing.
+// Scans along rows and transposed reads: lines and tiles that are whole, cut or missing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ void check(const ir::Value& x, const ir::Value& result, const Literal& argument)
   }
 }
 
-TEST(LowerRows, RunningSumsOfEveryLength) {
+TEST(LowerRows, ScansOfEveryLength) {
   ops::register_all();
   constexpr uint32_t kSeed = 4;
   SCOPED_TRACE(fmt::format("seed {}", kSeed));
@@ -69,8 +69,10 @@ TEST(LowerRows, RunningSumsOfEveryLength) {
         const bool named = flags == 1;
         const Shape shape = named ? Shape{"n", length} : Shape{rows, length};
         const ir::Value x = parameter(dtype, shape);
-        const ir::Value sum = ops::cumsum(x, 1, (flags & 1) != 0, (flags & 2) != 0);
-        check(x, sum, random_literal(dtype, {rows, length}, random));
+        const Literal in = random_literal(dtype, {rows, length}, random);
+        for (const auto scan : {ops::cumsum, ops::cumprod, ops::cummax, ops::cummin}) {
+          check(x, scan(x, 1, (flags & 1) != 0, (flags & 2) != 0, nullptr), in);
+        }
       }
     }
   }
