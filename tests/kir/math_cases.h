@@ -176,10 +176,10 @@ struct WorstError {
   }
 };
 
-// Takes in results of one-argument functions: most are seen by a few instructions to be no worse
-// than what `worst` holds. The unit in the last place is that of `wanted`, which is never more than
-// that of the number it rounds to.
-inline void see_all(WorstError<float>& worst, std::span<const float> x,
+// Takes in results of a one-argument function: most are seen by a few instructions to be no worse
+// than what `worst` holds; the others are measured against the scalar reference. The unit in the
+// last place is that of `wanted`, which is never more than that of the number it rounds to.
+inline void see_all(WorstError<float>& worst, Op op, std::span<const float> x,
                     std::span<const float> results, std::span<const double> wanted) {
   constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
   constexpr uint64_t kLeast = uint64_t{1023 - 126} << 52;
@@ -187,11 +187,12 @@ inline void see_all(WorstError<float>& worst, std::span<const float> x,
     uint64_t exponent = std::max(std::bit_cast<uint64_t>(wanted[k]) & kExponent, kLeast);
     double units = std::bit_cast<double>((uint64_t{2 * 1023 + 23} << 52) - exponent);
     double error = std::fabs(static_cast<double>(results[k]) - wanted[k]) * units;
-    bool nearest = wanted[k] != 0 && results[k] == static_cast<float>(wanted[k]);
+    bool nearest = results[k] == static_cast<float>(wanted[k]);
+    bool zero = results[k] == 0 && std::signbit(results[k]) == std::signbit(wanted[k]);
     bool fine = wanted[k] != wanted[k] ? results[k] != results[k]
-                : nearest              ? worst.ulp >= 0.5
-                                       : error <= worst.ulp;
-    if (!fine || wanted[k] == 0) worst.see(x[k], 0, results[k], wanted[k]);
+                : wanted[k] == 0       ? zero
+                                       : error <= worst.ulp || (nearest && worst.ulp >= 0.5);
+    if (!fine) worst.see(op, x[k], 0, results[k]);
   }
 }
 
