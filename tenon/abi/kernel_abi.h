@@ -6,7 +6,8 @@
 
 namespace tenon::abi {
 
-// Functions that generated code may call; index 0 is the table's size in entries.
+// Functions that images of earlier versions call; code generated now calls nothing. Index 0 is the
+// table's size in entries. It stays as it is for saved files.
 struct RuntimeTable {
   int64_t size;
   double (*fmod)(double, double);

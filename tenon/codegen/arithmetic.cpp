@@ -103,14 +103,13 @@ llvm::Value* Arithmetic::emit_float(const Inst& inst, llvm::ArrayRef<Value*> arg
       return b_.CreateSelect(b_.CreateFCmpOLT(args[0], args[1]), args[0], args[1]);
     case Op::kFMaxFast:
       return b_.CreateSelect(b_.CreateFCmpOGT(args[0], args[1]), args[0], args[1]);
-    case Op::kFma: return fma(args[0], args[1], args[2]);
+    case Op::kResidual: return residual(args[0], args[1], args[2]);
     case Op::kMulAdd: return multiply_add(args[0], args[1], args[2]);
     case Op::kDot2: return dot_bf16(args);
     case Op::kFloor:
     case Op::kCeil:
     case Op::kTrunc:
     case Op::kRint: return round(inst.op, args[0]);
-    case Op::kCall: return call_table(static_cast<int>(inst.imm_int), args);
     default: break;
   }
   throw InternalError(
@@ -232,29 +231,6 @@ llvm::Value* Arithmetic::extremum(bool largest, Value* a, Value* b) {
       {a, b, b_.getInt32(kSignOfResult + (largest ? 1 : 0)), a, all,
        b_.getInt32(kCurrentRounding)});
   return b_.CreateSelect(b_.CreateFCmpUNO(a, b), b_.CreateFAdd(a, b), ordered);
-}
-
-llvm::Value* Arithmetic::call_table(int slot, llvm::ArrayRef<Value*> args) {
-  llvm::Type* real = b_.getDoubleTy();
-  llvm::SmallVector<llvm::Type*, 3> types(args.size(), real);
-  auto* signature = llvm::FunctionType::get(real, types, false);
-  Value* function = table_(slot);
-  auto call = [&](llvm::ArrayRef<Value*> scalars) {
-    llvm::SmallVector<Value*, 3> wide;
-    for (Value* scalar : scalars) wide.push_back(b_.CreateFPCast(scalar, real));
-    auto* made = b_.CreateCall(signature, function, wide);
-    made->setDoesNotThrow();
-    return b_.CreateFPCast(made, scalars[0]->getType());
-  };
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
-  if (!vector) return call(args);
-  Value* result = llvm::PoisonValue::get(vector);
-  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
-    llvm::SmallVector<Value*, 3> scalars;
-    for (Value* arg : args) scalars.push_back(b_.CreateExtractElement(arg, lane));
-    result = b_.CreateInsertElement(result, call(scalars), lane);
-  }
-  return result;
 }
 
 llvm::Value* Arithmetic::combine(Combine combine, Value* a, Value* b) {

@@ -13,10 +13,7 @@ namespace tenon::codegen {
 
 class Arithmetic {
  public:
-  // `table` gives the address of the function in slot k of abi::RuntimeTable (1: fmod, …).
-  Arithmetic(llvm::IRBuilder<>& builder, const Target& target,
-             std::function<llvm::Value*(int slot)> table)
-      : b_(builder), target_(target), table_(std::move(table)) {}
+  Arithmetic(llvm::IRBuilder<>& builder, const Target& target) : b_(builder), target_(target) {}
 
   // f16 and bf16 are held as their bits, i16. lanes 0: a scalar.
   llvm::Type* type(kir::Type type, int lanes = 0) const;
@@ -52,8 +49,6 @@ class Arithmetic {
   Value* multiply_high(Value* a, Value* b);
   Value* compare(kir::Pred pred, Value* a, Value* b);
   Value* extremum(bool largest, Value* a, Value* b);
-  // Calls slot `slot` of the run-time table, a function of doubles, for each lane.
-  Value* call_table(int slot, llvm::ArrayRef<Value*> args);
 
   // dots.cpp
   Value* by_register(unsigned lanes, llvm::ArrayRef<Value*> args,
@@ -63,8 +58,7 @@ class Arithmetic {
 
   // rounding.cpp
   Value* multiply_add(Value* a, Value* b, Value* c);  // one rounding where the target has it
-  Value* fma(Value* a, Value* b, Value* c);
-  Value* fma_by_double(Value* a, Value* b, Value* c);
+  Value* residual(Value* a, Value* b, Value* c);
   Value* round(kir::Op op, Value* x);
   Value* scale(Value* a, Value* power);
 
@@ -77,12 +71,12 @@ class Arithmetic {
   Value* float_to_half(Value* x);
   Value* float_to_bfloat(Value* x);
   Value* int_to_float(Value* x, bool is_signed, kir::Type to);
+  Value* double_of_halves(Value* x, bool is_signed);
   Value* float_to_int(Value* x, bool is_signed, int bits);
   Value* saturate(Value* x, bool is_signed, int bits);
 
   llvm::IRBuilder<>& b_;
   const Target& target_;
-  std::function<llvm::Value*(int)> table_;
 };
 
 }  // namespace tenon::codegen

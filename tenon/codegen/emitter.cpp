@@ -18,7 +18,7 @@ Emitter::Emitter(llvm::Module& module, const Target& target, const kir::Kernel& 
       target_(target),
       kernel_(kernel),
       b_(module.getContext()),
-      arithmetic_(b_, target, [this](int slot) { return table_function(slot); }) {}
+      arithmetic_(b_, target) {}
 
 void Emitter::emit(const std::string& function_name) {
   begin_function(function_name);
@@ -56,7 +56,6 @@ void Emitter::begin_function(const std::string& name) {
   Value* dims = field(args, 1, pointer);
   Value* scratch = field(args, 2, pointer);
   status_ = field(args, 3, pointer);
-  table_ = field(args, 4, pointer);
   for (size_t k = 0; k < kernel_.dims.size(); ++k) {
     dims_.push_back(field(dims, static_cast<int64_t>(k), b_.getInt64Ty()));
   }
@@ -95,12 +94,6 @@ void Emitter::begin_function(const std::string& name) {
     own_scope_.push_back(llvm::MDNode::get(module_.getContext(), {scope}));
     other_scopes_.push_back(llvm::MDNode::get(module_.getContext(), others));
   }
-}
-
-llvm::Value* Emitter::table_function(int slot) {
-  Value* place = b_.CreateConstGEP1_64(b_.getInt64Ty(), table_, static_cast<uint64_t>(slot));
-  return tag(b_.CreateAlignedLoad(b_.getPtrTy(), place, llvm::Align(8)),
-             static_cast<uint32_t>(buffers_.size()));
 }
 
 void Emitter::emit_block(const kir::Block& block) {

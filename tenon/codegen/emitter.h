@@ -57,7 +57,6 @@ class Emitter {
   void emit_check(const kir::Inst& inst);
   void emit_any(const kir::Inst& inst);
   void emit_if(const kir::Inst& inst);
-  Value* table_function(int slot);
   llvm::Constant* index(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
 
   const Held& held(kir::Val value) const;
@@ -72,7 +71,7 @@ class Emitter {
   llvm::Constant* iota(llvm::Type* element, int64_t first, int64_t stride);
   Value* any_active(const Values& conditions);
 
-  // emit_memory.cpp
+  // emit_memory.cpp, emit_load.cpp, emit_store.cpp
   struct Address {
     Held index;              // without its constant part
     int64_t offset = 0;      // the constant part, in elements
@@ -162,7 +161,6 @@ class Emitter {
   Value* begin_ = nullptr;
   Value* end_ = nullptr;
   Value* status_ = nullptr;
-  Value* table_ = nullptr;
   Values buffers_;
   Values dims_;
   std::vector<llvm::MDNode*> own_scope_;     // per buffer; the last one: everything else

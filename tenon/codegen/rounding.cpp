@@ -1,13 +1,11 @@
-// Fused multiply-add, rounding to integers and scaling by powers of two, also where the target
+// Multiply-add, residuals, rounding to integers and scaling by powers of two, also where the target
 // lacks the instruction.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <cstddef>
-
-#include "tenon/abi/kernel_abi.h"
 #include "tenon/codegen/arithmetic.h"
+#include "tenon/kir/scalar.h"
 
 namespace tenon::codegen {
 
@@ -15,43 +13,32 @@ using kir::Op;
 namespace ids = llvm::Intrinsic;
 
 llvm::Value* Arithmetic::multiply_add(Value* a, Value* b, Value* c) {
-  if (target_.has_fma) return fma(a, b, c);
+  if (target_.has_fma) return b_.CreateIntrinsic(ids::fma, {a->getType()}, {a, b, c});
   return b_.CreateFAdd(b_.CreateFMul(a, b), c);
 }
 
-llvm::Value* Arithmetic::fma(Value* a, Value* b, Value* c) {
-  if (target_.has_fma) {
-    return b_.CreateIntrinsic(ids::fma, {a->getType()}, {a, b, c});
+// Without the instruction: the product of floats is exact in double. That of doubles is the sum of
+// the products of their halves of 26 bits, which are exact, from the largest on (Dekker, "A
+// floating-point technique for extending the available precision", 1971).
+llvm::Value* Arithmetic::residual(Value* a, Value* b, Value* c) {
+  if (target_.has_fma) return multiply_add(a, b, c);
+  if (a->getType()->getScalarType()->isFloatTy()) {
+    llvm::Type* wide = like(a, b_.getDoubleTy());
+    Value* product = b_.CreateFMul(b_.CreateFPExt(a, wide), b_.CreateFPExt(b, wide));
+    return b_.CreateFPTrunc(b_.CreateFAdd(product, b_.CreateFPExt(c, wide)), a->getType());
   }
-  if (a->getType()->getScalarType()->isDoubleTy()) {
-    constexpr int kFmaSlot = offsetof(abi::RuntimeTable, fma) / sizeof(void*);
-    return call_table(kFmaSlot, {a, b, c});
-  }
-  return fma_by_double(a, b, c);
-}
-
-// The product of two floats is exact in double. Rounding the sum to odd keeps enough for the last
-// rounding to be right (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved
-// algorithms using rounding to odd", 2008).
-llvm::Value* Arithmetic::fma_by_double(Value* a, Value* b, Value* c) {
-  llvm::Type* wide = like(a, b_.getDoubleTy());
-  Value* product = b_.CreateFMul(b_.CreateFPExt(a, wide), b_.CreateFPExt(b, wide));
-  Value* addend = b_.CreateFPExt(c, wide);
-  Value* sum = b_.CreateFAdd(product, addend);
-  Value* part = b_.CreateFSub(sum, product);
-  Value* error =
-      b_.CreateFAdd(b_.CreateFSub(product, b_.CreateFSub(sum, part)), b_.CreateFSub(addend, part));
-  Value* bits = bits_of(sum);
-  Value* zero = llvm::ConstantFP::get(wide, 0.0);
-  Value* inexact = b_.CreateFCmpONE(error, zero);
-  Value* odd = b_.CreateTrunc(bits, like(a, b_.getInt1Ty()));
-  // The neighbour towards the exact sum is one step up in magnitude when error and sum agree in
-  // sign, else one step down.
-  Value* grows = b_.CreateICmpSGE(b_.CreateXor(bits, bits_of(error)), integer(a, 64, 0));
-  Value* step = b_.CreateSelect(grows, integer(a, 64, 1), integer(a, 64, ~uint64_t{0}));
-  Value* adjust = b_.CreateAnd(inexact, b_.CreateNot(odd));
-  Value* rounded = b_.CreateSelect(adjust, b_.CreateAdd(bits, step), bits);
-  return b_.CreateFPTrunc(b_.CreateBitCast(rounded, wide), a->getType());
+  auto upper_half = [&](Value* x) {
+    Value* rounded = b_.CreateAdd(bits_of(x), integer(x, 64, kir::kHalfStep));
+    return float_of(b_.CreateAnd(rounded, integer(x, 64, ~(2 * kir::kHalfStep - 1))), x->getType());
+  };
+  Value* a_high = upper_half(a);
+  Value* b_high = upper_half(b);
+  Value* a_low = b_.CreateFSub(a, a_high);
+  Value* b_low = b_.CreateFSub(b, b_high);
+  Value* sum = b_.CreateFAdd(b_.CreateFMul(a_high, b_high), c);
+  sum = b_.CreateFAdd(sum, b_.CreateFMul(a_high, b_low));
+  sum = b_.CreateFAdd(sum, b_.CreateFMul(a_low, b_high));
+  return b_.CreateFAdd(sum, b_.CreateFMul(a_low, b_low));
 }
 
 llvm::Value* Arithmetic::round(Op op, Value* x) {

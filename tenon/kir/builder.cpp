@@ -1,42 +1,14 @@
 #include "tenon/kir/builder.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "tenon/base/error.h"
+#include "tenon/kir/builder_parts.h"
 #include "tenon/kir/fold.h"
 #include "tenon/kir/index.h"
 #include "tenon/kir/scalar.h"
 
 namespace tenon::kir {
-
-struct Builder::Scope {
-  Block* block = nullptr;
-  uint64_t serial = 0;
-  bool conditional = false;  // the body of an if
-  bool vector = false;       // the body of a vector loop
-  bool rare = false;         // the body of a rare loop
-  std::map<std::vector<uint64_t>, Val> known;
-};
-
-struct Builder::Proto {
-  Op op;
-  Type type;
-  std::vector<Val> args = {};
-  Pred pred = Pred::kEq;
-  uint32_t buffer = 0;
-  int64_t imm_int = 0;
-  double imm_float = 0;
-  bool streaming = false;
-
-  std::vector<uint64_t> key() const {
-    std::vector<uint64_t> k = {static_cast<uint64_t>(op),      static_cast<uint64_t>(type),
-                               static_cast<uint64_t>(pred),    buffer,
-                               static_cast<uint64_t>(imm_int), std::bit_cast<uint64_t>(imm_float)};
-    for (Val arg : args) k.push_back(arg->id);
-    return k;
-  }
-};
 
 namespace {
 
@@ -171,7 +143,7 @@ Val Builder::end() { return emit({.op = Op::kEnd, .type = Type::kI64}, 0); }
 // --- instructions ---
 
 Val Builder::unary(Op op, Val a) {
-  if (Val value = fold(*this, op, a->type, Pred::kEq, 0, {&a, 1})) return value;
+  if (Val value = fold(*this, op, a->type, Pred::kEq, {&a, 1})) return value;
   return emit({.op = op, .type = a->type, .args = {a}}, 0);
 }
 
@@ -183,7 +155,7 @@ Val Builder::binary(Op op, Val a, Val b) {
     if (swap) std::swap(a, b);
   }
   Val args[] = {a, b};
-  if (Val value = fold(*this, op, a->type, Pred::kEq, 0, args)) return value;
+  if (Val value = fold(*this, op, a->type, Pred::kEq, args)) return value;
   bool division = op >= Op::kSDiv && op <= Op::kURem;
   return emit({.op = op, .type = a->type, .args = {a, b}}, division ? division_floor(op, b) : 0);
 }
@@ -193,26 +165,26 @@ Val Builder::ternary(Op op, Val a, Val b, Val c) {
   if (op != Op::kDot2) check_same(op, a, b);
   check_same(op, b, c);
   Val args[] = {a, b, c};
-  if (Val value = fold(*this, op, a->type, Pred::kEq, 0, args)) return value;
+  if (Val value = fold(*this, op, a->type, Pred::kEq, args)) return value;
   return emit({.op = op, .type = a->type, .args = {a, b, c}}, 0);
 }
 
 Val Builder::cmp(Pred pred, Val a, Val b) {
   check_same(Op::kCmp, a, b);
   Val args[] = {a, b};
-  if (Val value = fold(*this, Op::kCmp, Type::kI1, pred, 0, args)) return value;
+  if (Val value = fold(*this, Op::kCmp, Type::kI1, pred, args)) return value;
   return emit({.op = Op::kCmp, .type = Type::kI1, .args = {a, b}, .pred = pred}, 0);
 }
 
 Val Builder::select(Val cond, Val a, Val b) {
   check_same(Op::kSelect, a, b);
   Val args[] = {cond, a, b};
-  if (Val value = fold(*this, Op::kSelect, a->type, Pred::kEq, 0, args)) return value;
+  if (Val value = fold(*this, Op::kSelect, a->type, Pred::kEq, args)) return value;
   return emit({.op = Op::kSelect, .type = a->type, .args = {cond, a, b}}, 0);
 }
 
 Val Builder::convert(Op op, Type to, Val a) {
-  if (Val value = fold(*this, op, to, Pred::kEq, 0, {&a, 1})) return value;
+  if (Val value = fold(*this, op, to, Pred::kEq, {&a, 1})) return value;
   return emit({.op = op, .type = to, .args = {a}}, 0);
 }
 
@@ -227,12 +199,8 @@ Val Builder::table(Type type, std::span<const uint64_t> bits, Val index) {
 }
 
 Val Builder::any(Val cond) {
-  if (Val value = fold(*this, Op::kAny, Type::kI1, Pred::kEq, 0, {&cond, 1})) return value;
+  if (Val value = fold(*this, Op::kAny, Type::kI1, Pred::kEq, {&cond, 1})) return value;
   return emit({.op = Op::kAny, .type = Type::kI1, .args = {cond}}, 0);
-}
-
-Val Builder::call(int64_t entry, Val a, Val b) {
-  return emit({.op = Op::kCall, .type = Type::kF64, .args = {a, b}, .imm_int = entry}, 0);
 }
 
 int Builder::division_floor(Op op, Val divisor) const {
@@ -251,114 +219,6 @@ int Builder::division_floor(Op op, Val divisor) const {
 Val Builder::index_div(Val a, const Dim& divisor) { return index_->div(a, divisor); }
 Val Builder::index_rem(Val a, const Dim& divisor) { return index_->rem(a, divisor); }
 void Builder::set_bound(Val value, const Dim& bound) { index_->set_bound(value, bound); }
-
-// --- memory ---
-
-uint32_t Builder::add_buffer(std::string name, DType dtype, bool written) {
-  Buffer buffer;
-  buffer.name = std::move(name);
-  buffer.dtype = dtype;
-  buffer.written = written;
-  auto& buffers = kernel_.buffers;
-  check_internal(buffers.empty() || buffers.back().kind == Buffer::Kind::kArg,
-                 "argument buffers are added before scratch buffers");
-  buffers.push_back(std::move(buffer));
-  return static_cast<uint32_t>(buffers.size() - 1);
-}
-
-uint32_t Builder::add_scratch(std::string name, DType dtype, const Dim& count) {
-  Buffer buffer;
-  buffer.name = std::move(name);
-  buffer.dtype = dtype;
-  buffer.kind = Buffer::Kind::kScratch;
-  buffer.written = true;
-  buffer.count = count;
-  buffer.offset = kernel_.scratch_bytes;
-  for (const auto& [symbol, range] : buffer.offset.symbols()) dim(Dim(symbol, range));
-  dim(buffer.offset);
-  Dim bytes = count * Dim(static_cast<int64_t>(size_of(dtype)));
-  kernel_.scratch_bytes = kernel_.scratch_bytes + floor_div(bytes + Dim(63), Dim(64)) * Dim(64);
-  kernel_.buffers.push_back(std::move(buffer));
-  return static_cast<uint32_t>(kernel_.buffers.size() - 1);
-}
-
-int Builder::rare_depth() const {
-  for (int d = depth(); d > 0; --d)
-    if (scopes_[static_cast<size_t>(d)]->rare) return d;
-  return 0;
-}
-
-int Builder::load_floor(uint32_t buffer) const {
-  if (kernel_.buffers[buffer].written) return depth();
-  for (int d = depth(); d > 0; --d)
-    if (scopes_[static_cast<size_t>(d)]->conditional) return d;
-  return 0;
-}
-
-Val Builder::load_of(uint32_t buffer, std::vector<Val> args, Type type) {
-  Proto proto{.op = Op::kLoad, .type = type, .args = std::move(args), .buffer = buffer};
-  if (!kernel_.buffers[buffer].written) return emit(proto, load_floor(buffer));
-  for (Val arg : proto.args) depth_of(arg);
-  return append(proto, depth());
-}
-
-Val Builder::load(uint32_t buffer, Val index) {
-  return load_of(buffer, {index}, type_of(kernel_.buffers.at(buffer).dtype));
-}
-
-Val Builder::load_bytes(uint32_t buffer, Val index, Type type) {
-  return load_of(buffer, {index}, type);
-}
-
-Val Builder::load_if(uint32_t buffer, Val index, Val predicate, Val other) {
-  if (predicate->op == Op::kConst) return predicate->imm_int != 0 ? load(buffer, index) : other;
-  return load_of(buffer, {index, predicate, other}, other->type);
-}
-
-void Builder::store(uint32_t buffer, Val index, Val value, bool streaming) {
-  effect({.op = Op::kStore,
-          .type = Type::kVoid,
-          .args = {index, value},
-          .buffer = buffer,
-          .streaming = streaming});
-}
-
-void Builder::store_if(uint32_t buffer, Val index, Val value, Val predicate) {
-  if (predicate->op == Op::kConst) {
-    if (predicate->imm_int != 0) store(buffer, index, value);
-    return;
-  }
-  effect(
-      {.op = Op::kStore, .type = Type::kVoid, .args = {index, value, predicate}, .buffer = buffer});
-}
-
-void Builder::check(Val condition, int64_t code) {
-  if (condition->op == Op::kConst && condition->imm_int != 0) return;
-  effect({.op = Op::kCheck, .type = Type::kVoid, .args = {condition}, .imm_int = code});
-}
-
-void Builder::prefetch(uint32_t buffer, Val index) {
-  effect({.op = Op::kPrefetch, .type = Type::kVoid, .args = {index}, .buffer = buffer});
-}
-
-void Builder::panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Val left_index,
-                        Val right_index, Val words, Val add, Val next) {
-  std::vector<Val> args{sums_index, left_index, right_index, words, add};
-  if (next != nullptr) args.push_back(next);
-  for (Val arg : args) depth_of(arg);
-  effect({.op = Op::kPanelDot, .type = Type::kVoid, .args = std::move(args), .buffer = sums});
-  scopes_.back()->block->insts.back()->panel = std::make_unique<PanelDot>(panel);
-}
-
-void Builder::transpose(const Matrix& target, const Matrix& source, Val rows, Val columns,
-                        bool streaming) {
-  effect({.op = Op::kTranspose,
-          .type = Type::kVoid,
-          .args = {target.index, target.stride, source.index, source.stride, rows, columns},
-          .buffer = target.buffer,
-          .imm_int = source.buffer,
-          .streaming = streaming});
-}
 
 // --- control ---
 

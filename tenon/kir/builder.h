@@ -65,8 +65,7 @@ class Builder {
   Val logical_not(Val a);  // i1
   // Entry `index` (i32) of a constant table; equal tables are shared.
   Val table(Type type, std::span<const uint64_t> bits, Val index);
-  Val any(Val cond);                      // kAny
-  Val call(int64_t entry, Val a, Val b);  // kCall
+  Val any(Val cond);  // kAny
 
   // Index arithmetic on i64 with range knowledge: non-negative `a`, positive divisor (one that may
   // be 0 counts as 1 there). Sums of products are split into what the divisor divides and a rest

@@ -82,8 +82,8 @@ class Evaluator {
     Bits in[3] = {};
     for (size_t k = 0; k < inst.args.size(); ++k) in[k] = at(inst.args[k]);
     Type operand = inst.args[inst.op == Op::kSelect ? 1 : 0]->type;
-    values_[inst.id] = eval_scalar(inst.op, inst.type, operand, inst.pred, inst.imm_int,
-                                   {in, inst.args.size()}, options_);
+    values_[inst.id] =
+        eval_scalar(inst.op, inst.type, operand, inst.pred, {in, inst.args.size()}, options_);
   }
 
   void load(const Inst& inst) {
@@ -144,12 +144,12 @@ class Evaluator {
     const bool is_bf16 = kind == PanelDot::Kind::kBF16;
     auto result = static_cast<uint32_t>(eval_scalar(is_bf16 ? Op::kDot2 : Op::kDot4,
                                                     is_bf16 ? Type::kF32 : Type::kI32, Type::kI32,
-                                                    Pred::kEq, 0, in, options_));
+                                                    Pred::kEq, in, options_));
     if (kind != PanelDot::Kind::kS8) return result;
     in[0] = 0;
     in[1] = kTopBits;
     return result - static_cast<uint32_t>(
-                        eval_scalar(Op::kDot4, Type::kI32, Type::kI32, Pred::kEq, 0, in, options_));
+                        eval_scalar(Op::kDot4, Type::kI32, Type::kI32, Pred::kEq, in, options_));
   }
 
   void loop(const Inst& inst) {

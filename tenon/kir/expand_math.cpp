@@ -95,7 +95,6 @@ class Rewriter {
         return b_.table(table.type, table.bits, arg(inst, 0));
       }
       case Op::kAny: return b_.any(arg(inst, 0));
-      case Op::kCall: return b_.call(inst.imm_int, arg(inst, 0), arg(inst, 1));
       default: break;
     }
     if (inst.op >= Op::kSExt && inst.op <= Op::kBitcast)

@@ -34,11 +34,8 @@ bool keeps_bits(Type type, Bits value) {
   return v == v || bits_of_float(type, v) == value;
 }
 
-Val fold_constants(Builder& b, Op op, Type type, Pred pred, int64_t imm,
-                   std::span<const Val> args) {
-  if (is_math(op) || op == Op::kTable || op == Op::kCall || op == Op::kAny || op == Op::kDot2) {
-    return nullptr;
-  }
+Val fold_constants(Builder& b, Op op, Type type, Pred pred, std::span<const Val> args) {
+  if (is_math(op) || op == Op::kTable || op == Op::kAny || op == Op::kDot2) return nullptr;
   for (Val arg : args)
     if (!is_const(arg)) return nullptr;
   Bits in[3] = {};
@@ -46,9 +43,9 @@ Val fold_constants(Builder& b, Op op, Type type, Pred pred, int64_t imm,
   if (op >= Op::kSDiv && op <= Op::kURem && in[1] == 0) return nullptr;
   Type operand = args[op == Op::kSelect ? 1 : 0]->type;
   std::span<const Bits> values(in, args.size());
-  Bits result = eval_scalar(op, type, operand, pred, imm, values);
-  if (op == Op::kMulAdd && result != eval_scalar(op, type, operand, pred, imm, values, {false}))
-    return nullptr;
+  Bits result = eval_scalar(op, type, operand, pred, values);
+  bool by_target = op == Op::kMulAdd || op == Op::kResidual;
+  if (by_target && result != eval_scalar(op, type, operand, pred, values, {false})) return nullptr;
   return keeps_bits(type, result) ? constant(b, type, result) : nullptr;
 }
 
@@ -148,8 +145,8 @@ Val fold_conversion(Builder& b, Op op, Type type, Val x) {
 
 }  // namespace
 
-Val fold(Builder& b, Op op, Type type, Pred pred, int64_t imm, std::span<const Val> args) {
-  if (Val value = fold_constants(b, op, type, pred, imm, args)) return value;
+Val fold(Builder& b, Op op, Type type, Pred pred, std::span<const Val> args) {
+  if (Val value = fold_constants(b, op, type, pred, args)) return value;
   Val x = args[0];
   Val y = args.size() > 1 ? args[1] : nullptr;
   switch (op) {

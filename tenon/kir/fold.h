@@ -11,6 +11,6 @@ namespace tenon::kir {
 // arguments, or a simpler instruction; else null. Exact: NaN, infinities and signed zeros included.
 // Mathematical functions are left alone, as are kDot2, and kMulAdd where one and two
 // roundings differ.
-Val fold(Builder& builder, Op op, Type type, Pred pred, int64_t imm, std::span<const Val> args);
+Val fold(Builder& builder, Op op, Type type, Pred pred, std::span<const Val> args);
 
 }  // namespace tenon::kir

@@ -56,7 +56,7 @@ std::string_view name(Op op) {
 
 bool is_math(Op op) { return op >= Op::kExp && op <= Op::kHypot; }
 
-bool is_pure(Op op) { return op >= Op::kAdd && op <= Op::kCall; }
+bool is_pure(Op op) { return op >= Op::kAdd && op <= Op::kAny; }
 
 std::string_view name(Pred pred) {
   static constexpr std::string_view kNames[] = {"eq",  "ne",  "slt", "sle", "sgt",

@@ -65,8 +65,11 @@ std::string_view name(Type type);
   X(kAbs, "abs") /* float: clears the sign; int: signed, wraps at the minimum */ \
   /* float only: F… → F */ \
   X(kDiv, "div") \
-  X(kFma, "fma")       /* a*b + c with one rounding, on every target */ \
-  X(kMulAdd, "muladd") /* a*b + c with one rounding where the target has it, else two */ \
+  X(kResidual, "residual") /* a*b + c where that is a float, since c is -a*b but for a few \
+                              roundings: what a product or a quotient lost. Where it is none, or \
+                              the product is below 2^-960 (f64), targets differ in its last bits \
+                           */ \
+  X(kMulAdd, "muladd")     /* a*b + c with one rounding where the target has it, else two */ \
   X(kSqrt, "sqrt") \
   X(kFloor, "floor") \
   X(kCeil, "ceil") \
@@ -147,14 +150,12 @@ std::string_view name(Type type);
   X(kAtan2, "atan2") \
   X(kFmod, "fmod") /* exact, sign of the first */ \
   X(kHypot, "hypot") \
-  /* constants by index, lanes together, calls */ \
+  /* constants by index, lanes together */ \
   X(kTable, "table") /* i32 index, always inside the table → `type`: entry of \
                         Kernel::tables[imm_int] */ \
-  X(kAny, "any")   /* i1 → i1, uniform: true if it holds in any of the lanes that run together. \
-                      Only for skipping work whose results no other lane takes: what a kernel \
-                      computes must not depend on how many lanes run together */ \
-  X(kCall, "call") /* f64 f64 → f64: entry imm_int of abi::RuntimeTable (1 fmod, 2 pow), a lane \
-                      at a time */ \
+  X(kAny, "any") /* i1 → i1, uniform: true if it holds in any of the lanes that run together. \
+                    Only for skipping work whose results no other lane takes: what a kernel \
+                    computes must not depend on how many lanes run together */ \
   /* memory and control */ \
   X(kLoad, "load")         /* index [, i1 predicate, T other] → T: buffer[index], or other where \
                               the predicate is false (memory is then not touched). From a buffer of \

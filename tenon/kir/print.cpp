@@ -179,7 +179,6 @@ class Printer {
       case Op::kTable:
         return fmt::format("table t{}[{}] : {}", inst.imm_int, use(inst.args[0]), type);
       case Op::kAny: return fmt::format("any{}", uses(inst));
-      case Op::kCall: return fmt::format("call {}{}", inst.imm_int, uses(inst));
       default: break;
     }
     if (inst.op >= Op::kSExt && inst.op <= Op::kBitcast)

@@ -54,6 +54,26 @@ F mul_add(F a, F b, F c, bool fused) {
   return product + c;
 }
 
+// Unfused as generated code does it: the product of floats is exact in double, that of the halves
+// of doubles in double (Dekker, "A floating-point technique for extending the available precision",
+// 1971).
+float residual(float a, float b, float c, bool fused) {
+  if (fused) return std::fma(a, b, c);
+  return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) +
+                            static_cast<double>(c));
+}
+
+double upper_half(double x) {
+  return std::bit_cast<double>((std::bit_cast<uint64_t>(x) + kHalfStep) & ~(2 * kHalfStep - 1));
+}
+
+double residual(double a, double b, double c, bool fused) {
+  if (fused) return std::fma(a, b, c);
+  double a_high = upper_half(a), b_high = upper_half(b);
+  double a_low = a - a_high, b_low = b - b_high;
+  return ((a_high * b_high + c) + a_high * b_low + a_low * b_high) + a_low * b_low;
+}
+
 template <class F>
 Bits eval_float(Op op, std::span<const Bits> args, const ScalarOptions& options) {
   constexpr uint64_t kSign = uint64_t{1} << (sizeof(F) * 8 - 1);
@@ -69,7 +89,7 @@ Bits eval_float(Op op, std::span<const Bits> args, const ScalarOptions& options)
     case Op::kAbs: return args[0] & ~kSign;
     case Op::kCopySign: return (args[0] & ~kSign) | (args[1] & kSign);
     case Op::kScale: return pack(a != a ? a : std::ldexp(a, static_cast<int>(b)));
-    case Op::kFma: return pack(std::fma(a, b, c));
+    case Op::kResidual: return pack(residual(a, b, c, options.fused));
     case Op::kMulAdd: return pack(mul_add(a, b, c, options.fused));
     case Op::kSqrt: return pack(std::sqrt(a));
     case Op::kFloor: return pack(std::floor(a));
@@ -274,17 +294,11 @@ Bits bits_of_const(const Inst& inst) {
                              : bits_of_int(inst.type, inst.imm_int);
 }
 
-Bits eval_scalar(Op op, Type type, Type operand, Pred pred, int64_t imm, std::span<const Bits> args,
+Bits eval_scalar(Op op, Type type, Type operand, Pred pred, std::span<const Bits> args,
                  const ScalarOptions& options) {
   if (op == Op::kCmp) return compare(pred, operand, args[0], args[1]) ? 1 : 0;
   if (op == Op::kSelect) return args[0] != 0 ? args[1] : args[2];
   if (op >= Op::kSExt && op <= Op::kBitcast) return convert(op, type, operand, args[0]);
-  if (op == Op::kCall) {
-    double a = unpack<double>(args[0]), b = unpack<double>(args[1]);
-    if (imm == 1) return pack(std::fmod(a, b));
-    if (imm == 2) return pack(std::pow(a, b));
-    throw InternalError(fmt::format("call: no run-time function {}", imm));
-  }
   if (op == Op::kDot4) return dot_bytes(args);
   if (op == Op::kDot2) return dot_bf16(args, options);
   if (operand == Type::kF32) return eval_float<float>(op, args, options);

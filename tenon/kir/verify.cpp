@@ -15,7 +15,7 @@ bool is_float_pred(Pred pred) { return pred >= Pred::kFLt; }
 
 int arity(Op op) {
   switch (op) {
-    case Op::kFma:
+    case Op::kResidual:
     case Op::kMulAdd:
     case Op::kDot4:
     case Op::kDot2:
@@ -34,8 +34,7 @@ int arity(Op op) {
     case Op::kPow:
     case Op::kAtan2:
     case Op::kFmod:
-    case Op::kHypot:
-    case Op::kCall: return 2;
+    case Op::kHypot: return 2;
     default: break;
   }
   if (is_math(op) || (op >= Op::kSExt && op <= Op::kBitcast)) return 1;
@@ -208,7 +207,6 @@ class Verifier {
 
   static bool type_fits(Op op, Type type) {
     if (op == Op::kAny) return type == Type::kI1;
-    if (op == Op::kCall) return type == Type::kF64;
     if (op >= Op::kAdd && op <= Op::kAbs) return is_arithmetic(type);
     if ((op >= Op::kDiv && op <= Op::kFMaxFast) || is_math(op)) return is_wide_float(type);
     if (op == Op::kUMulHi) return type == Type::kI32 || type == Type::kI64;

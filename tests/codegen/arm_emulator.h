@@ -8,8 +8,7 @@ namespace tenon::codegen::test {
 bool has_arm_emulator();
 
 // Runs one call of the image's entry `k` in an emulated process, which is kept for later calls.
-// Of the run-time table only fmod is there, for small numbers. Raises std::runtime_error when the
-// process ends: the code crashed.
+// Raises std::runtime_error when the process ends: the code crashed.
 Call run_emulated(const Image& image, size_t k, const Call& call);
 
 }  // namespace tenon::codegen::test

@@ -225,7 +225,7 @@ std::vector<Case> arithmetic_cases() {
       cases.push_back(simple(op, type, 2));
     }
     cases.push_back(scale_by_powers(type));
-    cases.push_back(simple(Op::kFma, type, 3));
+    cases.push_back(simple(Op::kResidual, type, 3));
     cases.push_back(simple(Op::kMulAdd, type, 3));
   }
   for (Type type : {Type::kI8, Type::kI16, Type::kI32, Type::kI64}) {

@@ -88,16 +88,6 @@ abi::KernelFn LoadedImage::entry(size_t k) const {
   return reinterpret_cast<abi::KernelFn>(static_cast<std::byte*>(map_) + image_.offsets.at(k));
 }
 
-const abi::RuntimeTable& runtime_table() {
-  static const abi::RuntimeTable table = {
-      .size = sizeof(abi::RuntimeTable) / 8,
-      .fmod = [](double a, double b) { return std::fmod(a, b); },
-      .pow = [](double a, double b) { return std::pow(a, b); },
-      .fma = [](double a, double b, double c) { return std::fma(a, b, c); },
-  };
-  return table;
-}
-
 std::vector<Isa> runnable_isas() {
   const char* wanted = std::getenv("TENON_TEST_ISA");
   std::vector<Isa> result;
@@ -136,7 +126,7 @@ Call run_image(const LoadedImage& image, size_t entry, const Call& call) {
                        .dims = result.dims.data(),
                        .scratch = scratch.data(),
                        .status = &result.status,
-                       .table = &runtime_table()};
+                       .table = nullptr};
   image.entry(entry)(&args, call.begin, call.end);
   for (size_t k = 0; k < memory.size(); ++k) {
     std::copy_n(memory[k]->data(), result.buffers[k].size(), result.buffers[k].begin());

@@ -52,8 +52,6 @@ class LoadedImage {
   size_t mapped_ = 0;
 };
 
-const abi::RuntimeTable& runtime_table();
-
 // The levels that this CPU runs, best first, and NEON where it can be emulated; only the one in
 // TENON_TEST_ISA when that is set.
 std::vector<Isa> runnable_isas();

@@ -42,7 +42,7 @@ class MathCode {
   void run(const std::vector<F>& a, const std::vector<F>& b, std::vector<F>& out) const {
     void* buffers[] = {const_cast<F*>(a.data()), const_cast<F*>(b.data()), out.data()};
     int64_t status = 0;
-    abi::KernelArgs args{buffers, nullptr, nullptr, &status, &runtime_table()};
+    abi::KernelArgs args{buffers, nullptr, nullptr, &status, nullptr};
     image_.entry(0)(&args, 0, static_cast<int64_t>(a.size()));
   }
 

@@ -93,7 +93,8 @@ class Generator {
     uint64_t kind = below(3);
     if (kind == 0) return real(b_.unary(kUnary[below(std::size(kUnary))], pick(reals_)));
     if (kind == 1) return real(b_.binary(kOps[below(std::size(kOps))], pick(reals_), pick(reals_)));
-    real(b_.ternary(below(2) ? Op::kFma : Op::kMulAdd, pick(reals_), pick(reals_), pick(reals_)));
+    real(b_.ternary(below(2) ? Op::kResidual : Op::kMulAdd, pick(reals_), pick(reals_),
+                    pick(reals_)));
   }
 
   void word_operation() {

@@ -41,7 +41,7 @@ constexpr const char* kEverything =
       next %20, %19
     }
     %23 = fext %17 -> f64
-    %24 = call 1 %23, 2.5
+    %24 = residual %23, 2.5, -1.0 : f64
     %25 = ftrunc %24 -> f32
     %26 = dot4us %11, %12, %10 : i32
     %27 = dot2bf16 %25, %11, %12 : f32

@@ -58,12 +58,12 @@ Twofold scaled_erfc(Value t, Value low) {
   Value rest = u * q;
   Value p = first + rest;
   Value part = p - rest;
-  Value p_low = (rest - (p - part)) + (first - part) + fma(u, q, -rest);
+  Value p_low = (rest - (p - part)) + (first - part) + residual(u, q, -rest);
   Value missing = t - (sum - k) + low;
-  Value lost = fma(-w, sum, t.make(1.0)) - w * missing;
+  Value lost = residual(-w, sum, t.make(1.0)) - w * missing;
   Value slope = muladd(t * -2.0, w * p, 0x1.20dd750429b6dp0);
   Value high = w * p;
-  return {high, fma(w, p, -high) + muladd(w, p_low, lost * sum * slope)};
+  return {high, residual(w, p, -high) + muladd(w, p_low, lost * sum * slope)};
 }
 
 // exp(t*t/2) (1 - Phi(t)) for 0 <= t < 15, from tables: a division by t + k would cost 2 ulp.
@@ -91,7 +91,7 @@ Twofold scaled_normal_tail(Value t) {
   if (!t.is_f64()) return tabled_normal_tail(t);
   Value scale = t.make(0x1.6a09e667f3bcdp-1);
   Value argument = t * scale;
-  Value low = muladd(t, -0x1.bdd3413b26456p-55, fma(t, scale, -argument));
+  Value low = muladd(t, -0x1.bdd3413b26456p-55, residual(t, scale, -argument));
   Twofold twice = scaled_erfc(argument, low);
   return {twice.high * 0.5, twice.low * 0.5};
 }
@@ -101,7 +101,7 @@ Twofold scaled_normal_tail(Value t) {
 Value times_gaussian(Value t, double scale, Value factor, Value low) {
   Value scaled = t * -scale;
   Value square = scaled * t;
-  Value lost = fma(scaled, t, -square);
+  Value lost = residual(scaled, t, -square);
   return exp_of_sum(square, lost, factor, low);
 }
 
@@ -202,7 +202,7 @@ Value gelu_everywhere(Value x) {
   // x (1 - Phi(|x|)); the factors stand before the scaling, which may round to a subnormal.
   Twofold scaled = scaled_normal_tail(t);
   Value factor = bounded * scaled.high;
-  Value low = muladd(bounded, scaled.low, fma(bounded, scaled.high, -factor));
+  Value low = muladd(bounded, scaled.low, residual(bounded, scaled.high, -factor));
   Value tail = times_gaussian(t, 0.5, factor, low);
   return gelu_from_tail(x, tail);
 }

@@ -122,7 +122,7 @@ Twofold log_twofold(Value x) {
   Twofold d = exact_sum(f.make(2.0), f);
   Value w = 1.0 / d.high;
   Value s = f * w;
-  Value s_low = (fma(-s, d.high, f) - s * d.low) * w;
+  Value s_low = (residual(-s, d.high, f) - s * d.low) * w;
   Twofold z = exact_product(s, s);
   z.low = muladd(s + s, s_low, z.low);
   Value tail =

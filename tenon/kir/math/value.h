@@ -47,8 +47,10 @@ inline Value muladd(Value a, Value c, Value d) {
 inline Value muladd(Value a, double c, Value d) { return muladd(a, a.make(c), d); }
 inline Value muladd(Value a, Value c, double d) { return muladd(a, c, a.make(d)); }
 inline Value muladd(Value a, double c, double d) { return muladd(a, a.make(c), a.make(d)); }
-// a*c + d with one rounding, for exact residuals.
-inline Value fma(Value a, Value c, Value d) { return {a.b, a.b->ternary(Op::kFma, a.v, c.v, d.v)}; }
+// a*c + d where d is -a*c but for a few roundings: without loss.
+inline Value residual(Value a, Value c, Value d) {
+  return {a.b, a.b->ternary(Op::kResidual, a.v, c.v, d.v)};
+}
 
 // Comparisons of floats; false with NaN.
 inline Value cmp(Pred pred, Value a, Value c) { return {a.b, a.b->cmp(pred, a.v, c.v)}; }
@@ -123,7 +125,7 @@ inline Twofold exact_sum(Value a, Value b) {
 }
 inline Twofold exact_product(Value a, Value b) {
   Value product = a * b;
-  return {product, fma(a, b, -product)};
+  return {product, residual(a, b, -product)};
 }
 
 // --- subnormal numbers ---
