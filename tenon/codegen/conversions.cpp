@@ -65,7 +65,9 @@ llvm::Value* Arithmetic::double_to_odd_float(Value* x) {
 
 llvm::Value* Arithmetic::half_to_float(Value* x) {
   if (target_.has_f16c) {
-    return b_.CreateFPExt(float_of(x, b_.getHalfTy()), like(x, b_.getFloatTy()));
+    Value* wide = b_.CreateFPExt(float_of(x, b_.getHalfTy()), like(x, b_.getFloatTy()));
+    // Else LLVM rounds and compares halves, of which no level has vectors.
+    return b_.CreateArithmeticFence(wide, wide->getType());
   }
   // Exponent and mantissa in place, then times 2^112 corrects the bias, of subnormals too.
   Value* bits = b_.CreateZExt(x, like(x, b_.getInt32Ty()));
@@ -117,9 +119,12 @@ llvm::Value* Arithmetic::int_to_float(Value* x, bool is_signed, Type to) {
   auto cast = [&](Value* v, llvm::Type* t) {
     return is_signed ? b_.CreateSIToFP(v, t) : b_.CreateUIToFP(v, t);
   };
-  if (to == Type::kF32 || to == Type::kF64) return cast(x, like(x, type(to)));
-  // Through a double that lost nothing, or kept a sticky bit far below a half's last place.
-  int width = static_cast<int>(x->getType()->getScalarSizeInBits());
+  const int width = static_cast<int>(x->getType()->getScalarSizeInBits());
+  const bool by_halves = width == 64 && x->getType()->isVectorTy() && !target_.has_masks &&
+                         !target_.is_arm && !llvm::isa<llvm::SExtInst, llvm::ZExtInst>(x);
+  if (to == Type::kF64 && by_halves) return double_of_halves(x, is_signed);
+  if (to == Type::kF64 || (to == Type::kF32 && !by_halves)) return cast(x, like(x, type(to)));
+  // Through a double that lost nothing, or kept a sticky bit far below the result's last place.
   if (width == 64) {
     Value* low = b_.CreateAnd(x, integer(x, 64, 0x7ff));
     Value* sticky = b_.CreateAnd(b_.CreateAdd(low, integer(x, 64, 0x7ff)), integer(x, 64, 0x800));
@@ -128,7 +133,20 @@ llvm::Value* Arithmetic::int_to_float(Value* x, bool is_signed, Type to) {
     Value* is_exact = b_.CreateICmpULT(size, integer(x, 64, uint64_t{1} << 52));
     x = b_.CreateSelect(is_exact, x, odd);
   }
-  return truncate_float(cast(x, like(x, b_.getDoubleTy())), Type::kF64, to);
+  Value* wide = by_halves ? double_of_halves(x, is_signed) : cast(x, like(x, b_.getDoubleTy()));
+  return truncate_float(wide, Type::kF64, to);
+}
+
+// Without vector instructions for 64 bits: the halves of an integer become the low bits of 2^84 and
+// 2^52 as doubles, and one sum rounds.
+llvm::Value* Arithmetic::double_of_halves(Value* x, bool is_signed) {
+  const uint64_t top = is_signed ? 0x4530000080000000 : 0x4530000000000000;
+  const double offset = is_signed ? 0x1.00000801p84 : 0x1.00000001p84;
+  Value* high = b_.CreateXor(b_.CreateLShr(x, integer(x, 64, 32)), integer(x, 64, top));
+  Value* low =
+      b_.CreateOr(b_.CreateAnd(x, integer(x, 64, 0xffffffff)), integer(x, 64, 0x4330000000000000));
+  Value* upper = float_of(high, b_.getDoubleTy());
+  return b_.CreateFAdd(b_.CreateFSub(upper, real(upper, offset)), float_of(low, b_.getDoubleTy()));
 }
 
 llvm::Value* Arithmetic::float_to_int(Value* x, bool is_signed, int bits) {

@@ -63,22 +63,27 @@ std::vector<int64_t> numbers(const Shape& shape, const Sizes& sizes) {
   return dims;
 }
 
-KernelRun run_kernel(const ir::NodePtr& node, std::span<const Literal> operands, const Sizes& sizes,
-                     bool vector) {
+kir::Kernel single_op_kernel(const ir::NodePtr& node, kir::LoopSpec spec) {
   const ir::TensorType& type = node->types[0];
   kir::Kernel kernel;
   kernel.name = node->op->name;
   kernel.grid = product(type.shape);
-  {
-    kir::Builder b(kernel);
-    OperandContext ctx(b, *node);
-    const uint32_t out = b.add_buffer("out", type.dtype, true);
-    b.loop(b.begin(), b.end(), {.parallel = true, .vector = vector}, [&](Val i) {
-      b.set_bound(i, kernel.grid);
-      const Index index = unflatten_index(b, type.shape, i);
-      b.store(out, i, node->op->lower(ctx, *node, 0, index));
-    });
-  }
+  kir::Builder b(kernel);
+  OperandContext ctx(b, *node);
+  const uint32_t out = b.add_buffer("out", type.dtype, true);
+  spec.parallel = true;
+  b.loop(b.begin(), b.end(), spec, [&](Val i) {
+    b.set_bound(i, kernel.grid);
+    const Index index = unflatten_index(b, type.shape, i);
+    b.store(out, i, node->op->lower(ctx, *node, 0, index));
+  });
+  return kernel;
+}
+
+KernelRun run_kernel(const ir::NodePtr& node, std::span<const Literal> operands, const Sizes& sizes,
+                     bool vector) {
+  const ir::TensorType& type = node->types[0];
+  const kir::Kernel kernel = single_op_kernel(node, {.vector = vector});
   KernelRun run{Literal(type.dtype, numbers(type.shape, sizes)), 0, kir::print(kernel)};
   kir::verify(kernel);
   std::vector<void*> buffers;

@@ -7,12 +7,16 @@
 #include <string>
 
 #include "tenon/ir/op_def.h"
+#include "tenon/kir/kernel.h"
 
 namespace tenon::ops {
 
 using Sizes = std::map<std::string, int64_t, std::less<>>;
 Dim::Lookup lookup(const Sizes& sizes);
 std::vector<int64_t> numbers(const Shape& shape, const Sizes& sizes);
+
+// The kernel of the node's first result: a grid index is an element, its loop is `spec` (parallel).
+kir::Kernel single_op_kernel(const ir::NodePtr& node, kir::LoopSpec spec);
 
 struct KernelRun {
   Literal result;
