@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tenon/base/of_thread.h"
+#include "tenon/base/sanitizer.h"
 
 namespace tenon {
 namespace {
@@ -13,13 +14,7 @@ constexpr size_t kKeptBytes = size_t{64} << 10;
 constexpr std::align_val_t kAlign{kUnit};
 
 // Recycled blocks hide uses after their end from the sanitizer.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kRecycle = false;
-#elif defined(__has_feature)  // Clang has the macro since version 20 only
-constexpr bool kRecycle = !__has_feature(address_sanitizer);
-#else
-constexpr bool kRecycle = true;
-#endif
+constexpr bool kRecycle = !kAddressSanitizer;
 
 struct Free {
   Free* next;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tenon/base/recycled.h"
+#include "tenon/base/sanitizer.h"
 
 namespace tenon {
 namespace {
@@ -44,12 +45,11 @@ TEST(Recycled, HandsBlocksOutAgain) {
     give_recycled(other, bytes);
     give_recycled(block, bytes);
   }
-#if !defined(__SANITIZE_ADDRESS__)
+  if (kAddressSanitizer) return;
   void* block = take_recycled(100);
   give_recycled(block, 100);
   EXPECT_EQ(take_recycled(128), block);
   give_recycled(block, 128);
-#endif
 }
 
 }  // namespace

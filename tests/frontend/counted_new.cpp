@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <new>
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(TENON_ADDRESS_SANITIZER)
 
 namespace {
 

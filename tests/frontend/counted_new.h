@@ -3,13 +3,11 @@
 
 #include <cstddef>
 
+#include "tenon/base/sanitizer.h"
+
 namespace tenon {
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kNewIsCounted = false;
-#else
-inline constexpr bool kNewIsCounted = true;
-#endif
+inline constexpr bool kNewIsCounted = !kAddressSanitizer;
 
 size_t allocations();  // so far, of all threads
 

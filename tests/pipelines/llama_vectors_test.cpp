@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tenon/base/sanitizer.h"
 #include "tenon/pipelines/generate.h"
 #include "tenon/runtime/allocator.h"
 #include "tests/test_data.h"
@@ -200,9 +201,7 @@ std::vector<float> start_and_step(const formats::GgufFile& file, bool keep_packe
 }
 
 TEST(LlamaModelForms, MemoryIsThePackedWeightsAndALittle) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "the address sanitizer has memory of its own";
-#endif
+  if (kAddressSanitizer) GTEST_SKIP() << "the address sanitizer has memory of its own";
   const OwnCache cache;
   const auto file = formats::GgufFile::open(model_path());
   start_and_step(*file);  // compiling takes more, the first time
