@@ -10,7 +10,7 @@
 
 namespace tenon::codegen {
 
-// x86-64, -v3, -v4, -v4 with VNNI and BF16 dot products, the same with AMX tiles, aarch64.
+// The levels of base/machine_levels.h, in their order.
 enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512, kAvx512Dot, kAmx, kNeon };
 inline constexpr size_t kIsaCount = 6;
 std::string_view name(Isa isa);  // "baseline", "avx2", "avx512", "avx512dot", "amx", "neon"

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "tenon/base/error.h"
+#include "tenon/base/machine_levels.h"
 
 namespace tenon::codegen {
 namespace {
@@ -90,15 +91,9 @@ constexpr std::array<Target, kIsaCount> kTargets = {{
      .features = "-outline-atomics"},
 }};
 
-struct Names {
-  std::string_view brief, level;
-};
-constexpr std::array<Names, kIsaCount> kNames = {{{"baseline", "x86-64"},
-                                                  {"avx2", "x86-64-v3"},
-                                                  {"avx512", "x86-64-v4"},
-                                                  {"avx512dot", "x86-64-v4-dot"},
-                                                  {"amx", "x86-64-v4-amx"},
-                                                  {"neon", "aarch64"}}};
+static_assert(kMachineLevels.size() == kIsaCount, "Isa names the levels in their order");
+
+const MachineLevel& level_of(Isa isa) { return kMachineLevels[static_cast<size_t>(isa)]; }
 
 // The plainest of the AVX-512 levels at which a block's code is all that it can be.
 Isa wanted_level(const kir::Block& block) {
@@ -158,13 +153,13 @@ Shelf& idle_machines() {
 
 }  // namespace
 
-std::string_view name(Isa isa) { return kNames[static_cast<size_t>(isa)].brief; }
+std::string_view name(Isa isa) { return level_of(isa).brief; }
 
-std::string_view triple_level(Isa isa) { return kNames[static_cast<size_t>(isa)].level; }
+std::string_view triple_level(Isa isa) { return level_of(isa).name; }
 
 Isa isa_of_level(std::string_view level) {
   for (size_t i = 0; i < kIsaCount; ++i) {
-    if (kNames[i].level == level) return static_cast<Isa>(i);
+    if (kMachineLevels[i].name == level) return static_cast<Isa>(i);
   }
   throw ValueError(fmt::format("compile: unknown level '{}'", level),
                    {.hint = "levels are x86-64, x86-64-v3, x86-64-v4, x86-64-v4-dot, "
@@ -172,7 +167,7 @@ Isa isa_of_level(std::string_view level) {
 }
 
 Isa plainest(const kir::Kernel& kernel, Isa isa) {
-  if (isa != Isa::kAvx512Dot && isa != Isa::kAmx) return isa;
+  if (level_of(isa).adds_to.empty()) return isa;
   return std::min(isa, wanted_level(kernel.body));
 }
 

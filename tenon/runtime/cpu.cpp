@@ -2,11 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "tenon/base/error.h"
+#include "tenon/base/machine_levels.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -16,16 +17,12 @@
 namespace tenon::runtime {
 namespace {
 
-struct LevelName {
-  std::string_view level;
-  std::string_view brief;
-};
-constexpr std::array<LevelName, 6> kLevels = {{{"x86-64-v4-amx", "amx"},
-                                               {"x86-64-v4-dot", "avx512dot"},
-                                               {"x86-64-v4", "avx512"},
-                                               {"x86-64-v3", "avx2"},
-                                               {"x86-64", "baseline"},
-                                               {"aarch64", "neon"}}};
+const MachineLevel* find_level(std::string_view name) {
+  for (const MachineLevel& level : kMachineLevels) {
+    if (level.name == name || level.brief == name) return &level;
+  }
+  return nullptr;
+}
 
 #if defined(__x86_64__)
 
@@ -171,21 +168,20 @@ std::vector<std::string> usable_levels() {
   std::vector<std::string> all = all_usable();
   const char* forced = std::getenv("TENON_ISA");
   if (forced == nullptr || *forced == '\0') return all;
-  for (const LevelName& name : kLevels) {
-    if (name.level != forced && name.brief != forced) continue;
-    for (const std::string& level : all) {
-      if (level != name.level) continue;
-      // Code that gains nothing from what a level adds is compiled for the level below.
-      if (level == "x86-64-v4-dot") return {level, "x86-64-v4"};
-      if (level == "x86-64-v4-amx") return {level, "x86-64-v4-dot", "x86-64-v4"};
-      return {level};
-    }
+  const MachineLevel* level = find_level(forced);
+  if (level == nullptr) {
+    throw ValueError(
+        fmt::format("TENON_ISA={}: not a level", forced),
+        {.label = "cpu_level", .hint = "one of baseline, avx2, avx512, avx512dot, amx"});
+  }
+  if (std::find(all.begin(), all.end(), level->name) == all.end()) {
     throw UnsupportedError(fmt::format("TENON_ISA={}: this CPU ({}) does not run {}", forced,
-                                       cpu_info().model, name.level),
+                                       cpu_info().model, level->name),
                            {.label = "cpu_level"});
   }
-  throw ValueError(fmt::format("TENON_ISA={}: not a level", forced),
-                   {.label = "cpu_level", .hint = "one of baseline, avx2, avx512, avx512dot, amx"});
+  std::vector<std::string> levels;
+  for (; level != nullptr; level = find_level(level->adds_to)) levels.emplace_back(level->name);
+  return levels;
 }
 
 std::string cpu_level() {
@@ -198,10 +194,8 @@ std::string cpu_level() {
 }
 
 std::string_view short_name(std::string_view level) {
-  for (const LevelName& name : kLevels) {
-    if (name.level == level) return name.brief;
-  }
-  return level;
+  const MachineLevel* known = find_level(level);
+  return known == nullptr ? level : known->brief;
 }
 
 }  // namespace tenon::runtime
