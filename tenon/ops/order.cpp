@@ -58,20 +58,25 @@ uint64_t element_bits_of(const Literal& x, int64_t i) {
   return magnitude > infinity_bits(x.dtype()) ? nan_bits(x.dtype()) : bits;
 }
 
-uint64_t order_key(uint64_t bits, DType dtype, bool descending) {
-  const uint64_t sign = sign_of(element_bits(dtype));
-  uint64_t key = bits;
-  if (is_float(dtype)) {
-    const uint64_t magnitude = bits & (sign - 1);
-    key = (bits & sign) != 0 ? sign - magnitude : sign + magnitude;
-  } else if (dtype != DType::kBool && !is_unsigned(dtype)) {
-    key = bits ^ sign;
-  }
-  if (!descending) return key;
-  return size_of(dtype) == 8 ? ~key : static_cast<uint32_t>(~key);
+Order order_of(DType dtype, const ir::Attrs& attrs) {
+  return {dtype, attrs.b("descending"), attrs.i("from_bit")};
 }
 
-uint64_t last_bits(DType dtype, bool descending) {
+uint64_t order_key(uint64_t bits, const Order& order) {
+  const uint64_t sign = sign_of(element_bits(order.dtype));
+  uint64_t key = bits;
+  if (is_float(order.dtype)) {
+    const uint64_t magnitude = bits & (sign - 1);
+    key = (bits & sign) != 0 ? sign - magnitude : sign + magnitude;
+  } else if (order.dtype != DType::kBool && !is_unsigned(order.dtype)) {
+    key = bits ^ sign;
+  }
+  if (order.descending) key = size_of(order.dtype) == 8 ? ~key : static_cast<uint32_t>(~key);
+  return key >> order.from_bit;
+}
+
+uint64_t last_bits(const Order& order) {
+  const auto [dtype, descending, from_bit] = order;
   const uint64_t sign = sign_of(element_bits(dtype));
   const uint64_t all = sign - 1 + sign;
   if (dtype == DType::kBool) return descending ? 0 : 1;
@@ -96,7 +101,18 @@ Val element_of_bits(kir::Builder& b, Val bits, DType dtype) {
   return is_float(dtype) ? b.convert(Op::kBitcast, kir::type_of(dtype), bits) : bits;
 }
 
-Val order_key(kir::Builder& b, Val bits, DType dtype, bool descending) {
+namespace {
+
+// A key of the element's width as one of the keys' type.
+Val finished_key(kir::Builder& b, Val key, const Order& order) {
+  if (element_bits(order.dtype) < 32) key = b.convert(Op::kZExt, Type::kI32, key);
+  return order.descending ? b.binary(Op::kXor, key, b.constant_int(key->type, -1)) : key;
+}
+
+}  // namespace
+
+Val order_key(kir::Builder& b, Val bits, const Order& order) {
+  const DType dtype = order.dtype;
   const Type type = bits->type;
   const int width = element_bits(dtype);
   Val key = bits;
@@ -109,25 +125,25 @@ Val order_key(kir::Builder& b, Val bits, DType dtype, bool descending) {
   if (dtype != DType::kBool && !is_unsigned(dtype)) {
     key = b.binary(Op::kXor, key, bits_constant(b, type, sign_of(width)));
   }
-  if (width < 32) key = b.convert(Op::kZExt, Type::kI32, key);
-  return descending ? b.binary(Op::kXor, key, b.constant_int(key->type, -1)) : key;
+  key = finished_key(b, key, order);
+  const int64_t from = order.from_bit;
+  return from == 0 ? key : b.binary(Op::kLShr, key, b.constant_int(key->type, from));
 }
 
-Val distinct_key(kir::Builder& b, Val bits, DType dtype, bool descending) {
-  if (!is_float(dtype)) return order_key(b, bits, dtype, descending);
+Val distinct_key(kir::Builder& b, Val bits, const Order& order) {
+  if (!is_float(order.dtype)) return order_key(b, bits, {order.dtype, order.descending});
   // Negative numbers turn round; the others go above them.
-  const int width = element_bits(dtype);
+  const int width = element_bits(order.dtype);
   const Val sign = b.binary(Op::kAShr, bits, b.constant_int(bits->type, width - 1));
   const Val turned = b.binary(Op::kOr, sign, bits_constant(b, bits->type, sign_of(width)));
-  Val key = b.binary(Op::kXor, bits, turned);
-  if (width < 32) key = b.convert(Op::kZExt, Type::kI32, key);
-  return descending ? b.binary(Op::kXor, key, b.constant_int(key->type, -1)) : key;
+  return finished_key(b, b.binary(Op::kXor, bits, turned), order);
 }
 
-Val bits_of_distinct_key(kir::Builder& b, Val key, DType dtype, bool descending) {
+Val bits_of_distinct_key(kir::Builder& b, Val key, const Order& order) {
+  const DType dtype = order.dtype;
   const int width = element_bits(dtype);
   const Type type = kir::type_of(bits_dtype(dtype));
-  if (descending) key = b.binary(Op::kXor, key, b.constant_int(key->type, -1));
+  if (order.descending) key = b.binary(Op::kXor, key, b.constant_int(key->type, -1));
   if (width < 32) key = b.convert(Op::kIntTrunc, type, key);
   if (dtype == DType::kBool || is_unsigned(dtype)) return key;
   const Val sign = bits_constant(b, type, sign_of(width));

@@ -28,9 +28,9 @@ std::vector<DType> sortable() {
   return dtypes;
 }
 
-// Rows of `n` elements of `x`, each in order by keys from `from_bit` up; the first `kept` of each.
+// Rows of `n` elements of `x`, each put in order; the first `kept` of each.
 std::vector<Literal> sort_rows(const Literal& x, const ir::ConcreteType& type, int64_t n,
-                               int64_t kept, bool descending, int64_t from_bit) {
+                               int64_t kept, const Order& by) {
   Literal result(type.dtype, type.dims);
   const size_t size = size_of(type.dtype);
   std::vector<uint64_t> bits(static_cast<size_t>(n));
@@ -41,7 +41,7 @@ std::vector<Literal> sort_rows(const Literal& x, const ir::ConcreteType& type, i
     for (int64_t i = 0; i < n; ++i) {
       const auto at = static_cast<size_t>(i);
       bits[at] = element_bits_of(x, row * n + i);
-      keys[at] = order_key(bits[at], type.dtype, descending) >> from_bit;
+      keys[at] = order_key(bits[at], by);
       order[at] = i;
     }
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -91,7 +91,7 @@ std::vector<Literal> sort_eval(const ir::EvalArgs& args) {
     throw ValueError(fmt::format("sort: rows of {} elements, at most 2^{}", n, from),
                      {.label = "sort_c2"});
   }
-  return sort_rows(args.in[0], args.out[0], n, n, args.attrs.b("descending"), from);
+  return sort_rows(args.in[0], args.out[0], n, n, order_of(args.in[0].dtype(), args.attrs));
 }
 
 std::vector<ir::Sample> sort_samples() {
@@ -133,8 +133,7 @@ std::vector<Literal> merge_eval(const ir::EvalArgs& args) {
     throw ShapeError(fmt::format("merge_sorted: {} elements of {}", kept, 2 * x.dims().back()),
                      {.label = "merge_sorted_c2"});
   }
-  return sort_rows(x, args.out[0], 2 * x.dims().back(), kept, args.attrs.b("descending"),
-                   args.attrs.i("from_bit"));
+  return sort_rows(x, args.out[0], 2 * x.dims().back(), kept, order_of(x.dtype(), args.attrs));
 }
 
 // --- order_key {descending} ---
@@ -147,9 +146,9 @@ std::vector<TensorType> order_key_infer(const ir::InferArgs& args) {
 std::vector<Literal> order_key_eval(const ir::EvalArgs& args) {
   const Literal& x = args.in[0];
   Literal result(args.out[0].dtype, args.out[0].dims);
-  const bool descending = args.attrs.b("descending");
+  const Order order{x.dtype(), args.attrs.b("descending")};
   for (int64_t i = 0; i < x.count(); ++i) {
-    const uint64_t key = order_key(element_bits_of(x, i), x.dtype(), descending);
+    const uint64_t key = order_key(element_bits_of(x, i), order);
     if (result.dtype() == DType::kU64) {
       result.as_mutable<uint64_t>()[i] = key;
     } else {
@@ -163,7 +162,7 @@ Val order_key_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span
   kir::Builder& b = ctx.builder();
   const Value& x = node.operands[0];
   const Val bits = bits_of_element(b, ctx.element(x, index), x.dtype());
-  return order_key(b, bits, x.dtype(), node.attrs.b("descending"));
+  return order_key(b, bits, {x.dtype(), node.attrs.b("descending")});
 }
 
 std::vector<ir::Sample> order_key_samples() {

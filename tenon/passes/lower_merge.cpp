@@ -23,13 +23,11 @@ class Merge {
         b_(frame.builder()),
         node_(*frame.body().anchor.node),
         operand_(node_.operands[0]),
-        dtype_(operand_.dtype()),
+        order_(ops::order_of(operand_.dtype(), node_.attrs)),
         length_(operand_.shape().back()),
         kept_(node_.types[0].shape.back()),
         rows_(product(Shape(operand_.shape().begin(), operand_.shape().end() - 2))),
-        descending_(node_.attrs.b("descending")),
-        from_bit_(node_.attrs.i("from_bit")),
-        part_(kPartBytes / static_cast<int64_t>(size_of(dtype_))),
+        part_(kPartBytes / static_cast<int64_t>(size_of(order_.dtype))),
         position_type_(length_.is_static() && length_.value() < (int64_t{1} << 29) ? Type::kI32
                                                                                    : Type::kI64) {}
 
@@ -65,16 +63,13 @@ class Merge {
   Val bits_if(Val i, Val inside) {
     const Val first = b_.mul(row_, b_.mul(b_.dim(length_), b_.i64(2)));
     const Val wide = position_type_ == Type::kI64 ? i : b_.convert(Op::kSExt, Type::kI64, i);
-    const Val last = b_.constant_int(kir::type_of(ops::bits_dtype(dtype_)),
-                                     static_cast<int64_t>(ops::last_bits(dtype_, descending_)));
-    const Val element =
-        b_.load_if(kInput, b_.add(first, wide), inside, ops::element_of_bits(b_, last, dtype_));
-    return ops::bits_of_element(b_, element, dtype_);
+    const Val last = b_.constant_int(kir::type_of(ops::bits_dtype(order_.dtype)),
+                                     static_cast<int64_t>(ops::last_bits(order_)));
+    const Val element = b_.load_if(kInput, b_.add(first, wide), inside,
+                                   ops::element_of_bits(b_, last, order_.dtype));
+    return ops::bits_of_element(b_, element, order_.dtype);
   }
-  Val key(Val bits) {
-    const Val key = ops::order_key(b_, bits, dtype_, descending_);
-    return from_bit_ == 0 ? key : b_.binary(Op::kLShr, key, b_.constant_int(key->type, from_bit_));
-  }
+  Val key(Val bits) { return ops::order_key(b_, bits, order_); }
 
   // How many of the first `begin` elements of the result come from the first row.
   Val bisect(Val begin) {
@@ -128,19 +123,17 @@ class Merge {
     const Val inside =
         b_.cmp(Pred::kSLt, b_.add(to_position(begin), to_position(i)), to_position(kept));
     b_.store_if(frame_.root_buffer(0), b_.add(b_.add(b_.mul(row_, kept), begin), i),
-                ops::element_of_bits(b_, bits, dtype_), inside);
+                ops::element_of_bits(b_, bits, order_.dtype), inside);
   }
 
   KernelFrame& frame_;
   kir::Builder& b_;
   const ir::Node& node_;
   const ir::Value& operand_;
-  DType dtype_;
+  ops::Order order_;
   Dim length_;
   Dim kept_;
   Dim rows_;
-  bool descending_;
-  int64_t from_bit_;
   int64_t part_;
   Type position_type_;
   Val row_ = nullptr;

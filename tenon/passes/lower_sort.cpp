@@ -26,23 +26,21 @@ class Sort {
         node_(*frame.body().anchor.node),
         operand_(node_.operands[0]),
         shape_(operand_.shape()),
-        dtype_(operand_.dtype()),
+        order_(ops::order_of(operand_.dtype(), node_.attrs)),
         length_(shape_.back()),
         rows_(product(Shape(shape_.begin(), shape_.end() - 1))),
-        descending_(node_.attrs.b("descending")),
-        from_bit_(node_.attrs.i("from_bit")),
-        key_type_(kir::type_of(ops::key_dtype(dtype_))) {}
+        key_type_(kir::type_of(ops::key_dtype(order_.dtype))) {}
 
  protected:
   Val bits(Val row, Val i) {
     ops::Index index = ops::unflatten_index(b_, Shape(shape_.begin(), shape_.end() - 1), row);
     index.push_back(i);
-    return ops::bits_of_element(b_, frame_.context().element(operand_, index), dtype_);
+    return ops::bits_of_element(b_, frame_.context().element(operand_, index), order_.dtype);
   }
-  Val key(Val bits) { return ops::order_key(b_, bits, dtype_, descending_); }
+  Val key(Val bits) { return ops::order_key(b_, bits, order_); }
   void store(Val row, Val i, Val bits) {
     b_.store(frame_.root_buffer(0), b_.add(b_.mul(row, b_.dim(length_)), i),
-             ops::element_of_bits(b_, bits, dtype_));
+             ops::element_of_bits(b_, bits, order_.dtype));
   }
   Val key_constant(int64_t value) { return b_.constant_int(key_type_, value); }
 
@@ -51,11 +49,9 @@ class Sort {
   const ir::Node& node_;
   const ir::Value& operand_;
   const Shape& shape_;
-  DType dtype_;
+  ops::Order order_;
   Dim length_;
   Dim rows_;
-  bool descending_;
-  int64_t from_bit_;
   Type key_type_;
 };
 
@@ -64,8 +60,8 @@ class ShortSort : Sort {
   explicit ShortSort(KernelFrame& frame) : Sort(frame), n_(length_.value()) {
     while (padded_ < n_) padded_ *= 2;
     together_ = padded_ <= 64 ? 64 : 32;
-    bits_ = b_.add_scratch("bits", ops::bits_dtype(dtype_), Dim(padded_ * together_));
-    keys_ = b_.add_scratch("keys", ops::key_dtype(dtype_), Dim(padded_ * together_));
+    bits_ = b_.add_scratch("bits", ops::bits_dtype(order_.dtype), Dim(padded_ * together_));
+    keys_ = b_.add_scratch("keys", ops::key_dtype(order_.dtype), Dim(padded_ * together_));
   }
 
   void emit() {
@@ -77,9 +73,9 @@ class ShortSort : Sort {
         const Val row = b_.add(first, lane);
         b_.set_bound(row, rows_);
         const Val ambiguous = fill(row, lane);
-        if (from_bit_ > 0) {
+        if (order_.from_bit > 0) {
           by_counting(row, lane);
-        } else if (!is_float(dtype_)) {
+        } else if (!is_float(order_.dtype)) {
           by_network(row, lane);
         } else {
           const Val counted = b_.any(ambiguous);
@@ -104,11 +100,11 @@ class ShortSort : Sort {
                 [&](Val i, std::span<const Val> before) -> std::vector<Val> {
                   const Val value = bits(row, i);
                   b_.store(bits_, at(i, lane), value);
-                  b_.store(keys_, at(i, lane), ops::distinct_key(b_, value, dtype_, descending_));
-                  if (!is_float(dtype_)) return {before[0]};
+                  b_.store(keys_, at(i, lane), ops::distinct_key(b_, value, order_));
+                  if (!is_float(order_.dtype)) return {before[0]};
                   const Val negative_zero =
                       b_.binary(Op::kShl, b_.constant_int(value->type, 1),
-                                b_.constant_int(value->type, ops::element_bits(dtype_) - 1));
+                                b_.constant_int(value->type, ops::element_bits(order_.dtype) - 1));
                   return {b_.binary(Op::kOr, before[0], b_.cmp(Pred::kEq, value, negative_zero))};
                 })[0];
     pad(lane);
@@ -132,9 +128,8 @@ class ShortSort : Sort {
       for (; stride >= held; stride /= 2) across(lane, 2 * stride, false);
       in_registers(lane, held, false);
     }
-    b_.loop(b_.i64(0), b_.i64(n_), {}, [&](Val i) {
-      store(row, i, ops::bits_of_distinct_key(b_, key_at(i, lane), dtype_, descending_));
-    });
+    b_.loop(b_.i64(0), b_.i64(n_), {},
+            [&](Val i) { store(row, i, ops::bits_of_distinct_key(b_, key_at(i, lane), order_)); });
   }
 
   // Compares each key of the first half of a block of `size` with its partner in the second: the
@@ -191,11 +186,8 @@ class ShortSort : Sort {
   }
 
   void by_counting(Val row, Val lane) {
-    b_.loop(b_.i64(0), b_.i64(n_), {}, [&](Val i) {
-      Val k = key(b_.load(bits_, at(i, lane)));
-      if (from_bit_ > 0) k = b_.binary(Op::kLShr, k, key_constant(from_bit_));
-      b_.store(keys_, at(i, lane), k);
-    });
+    b_.loop(b_.i64(0), b_.i64(n_), {},
+            [&](Val i) { b_.store(keys_, at(i, lane), key(b_.load(bits_, at(i, lane)))); });
     b_.loop(b_.i64(0), b_.i64(n_), {.step = kAtOnce}, [&](Val i) { place(row, lane, i); });
   }
 
@@ -261,14 +253,14 @@ class ShortSort : Sort {
 class RadixSort : Sort {
  public:
   explicit RadixSort(KernelFrame& frame) : Sort(frame) {
-    const auto sorted = ops::element_bits(dtype_) - from_bit_;
+    const auto sorted = ops::element_bits(order_.dtype) - order_.from_bit;
     // Wide digits pay where there are many more elements than digits.
     const int64_t widest = length_.lower_bound() >= 4096 ? 11 : 8;
     passes_ = (sorted + widest - 1) / widest;
     digit_bits_ = (sorted + passes_ - 1) / passes_;
     buckets_ = int64_t{1} << digit_bits_;
     // Both halves of `bits` take turns.
-    bits_ = b_.add_scratch("bits", ops::bits_dtype(dtype_), length_ * Dim(2));
+    bits_ = b_.add_scratch("bits", ops::bits_dtype(order_.dtype), length_ * Dim(2));
     const bool small = length_.is_static() && length_.value() < (int64_t{1} << 31);
     counts_ = b_.add_scratch("counts", small ? DType::kI32 : DType::kI64, Dim(passes_ * buckets_));
     count_type_ = small ? Type::kI32 : Type::kI64;
@@ -277,8 +269,8 @@ class RadixSort : Sort {
   void emit() {
     const Val n = b_.dim(length_);
     frame_.grid_loop(rows_, false, [&](Val row) {
-      if (from_bit_ > 0 && !length_.is_static()) {
-        b_.check(b_.cmp(Pred::kSLe, n, b_.i64(int64_t{1} << from_bit_)), kCheckRowTooLong);
+      if (order_.from_bit > 0 && !length_.is_static()) {
+        b_.check(b_.cmp(Pred::kSLe, n, b_.i64(int64_t{1} << order_.from_bit)), kCheckRowTooLong);
       }
       b_.loop(b_.i64(0), b_.i64(passes_ * buckets_), {.vector = true},
               [&](Val i) { b_.store(counts_, i, b_.constant_int(count_type_, 0)); });
@@ -302,7 +294,7 @@ class RadixSort : Sort {
  private:
   // The count of digit number `pass` of a key, as an index of `counts`.
   Val slot(Val key, Val pass) {
-    const Val at = b_.add(b_.mul(pass, b_.i64(digit_bits_)), b_.i64(from_bit_));
+    const Val at = b_.mul(pass, b_.i64(digit_bits_));
     const Val shift = key_type_ == Type::kI64 ? at : b_.convert(Op::kIntTrunc, key_type_, at);
     const Val digit =
         b_.binary(Op::kAnd, b_.binary(Op::kLShr, key, shift), key_constant(buckets_ - 1));

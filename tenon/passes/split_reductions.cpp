@@ -104,7 +104,7 @@ std::optional<Value> split_position(const ir::Node& node) {
       const double infinity = std::numeric_limits<double>::infinity();
       worst.set_double(0, max ? -infinity : infinity);
     } else {
-      const uint64_t bits = ops::last_bits(x.dtype(), max);
+      const uint64_t bits = ops::last_bits({x.dtype(), max});
       std::memcpy(worst.mutable_data(), &bits, size_of(x.dtype()));
     }
     whole = ops::pad(x, before, after, ir::make_constant(std::move(worst), node.location),

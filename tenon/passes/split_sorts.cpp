@@ -39,7 +39,7 @@ int64_t pieces_of(const ir::Node& node) {
 Value last_element(const ir::Node& node) {
   const DType dtype = node.types[0].dtype;
   Literal literal(dtype, {});
-  const uint64_t bits = ops::last_bits(dtype, node.attrs.b("descending"));
+  const uint64_t bits = ops::last_bits(ops::order_of(dtype, node.attrs));
   std::memcpy(literal.mutable_data(), &bits, size_of(dtype));
   return ir::make_constant(std::move(literal), node.location);
 }
