@@ -18,6 +18,7 @@ std::vector<const ir::OpDef*> reduce_ops();
 std::vector<const ir::OpDef*> argreduce_ops();
 std::vector<const ir::OpDef*> matmul_ops();
 std::vector<const ir::OpDef*> movement_ops();
+std::vector<const ir::OpDef*> reshape_ops();
 std::vector<const ir::OpDef*> slicing_ops();
 std::vector<const ir::OpDef*> slice_update_ops();
 std::vector<const ir::OpDef*> joining_ops();
