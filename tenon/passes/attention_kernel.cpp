@@ -103,6 +103,7 @@ void AttentionKernel::add_scratch() {
   shrink = b.add_scratch("shrink", dtype, Dim(kTileRows));
   maxima = b.add_scratch("maxima", dtype, Dim(kPanel));
   raises = b.add_scratch("raises", DType::kBool, Dim(1));
+  if (packs_values()) values = b.add_scratch("values", dtype, Dim(kKeyBlock) * sums_stride);
   if (!packs_keys()) return;
   packed = b.add_scratch("keys", dtype, depth * Dim(kKeyBlock));
   if (!transposed) lines = b.add_scratch("lines", dtype, depth_stride * Dim(kPanel));

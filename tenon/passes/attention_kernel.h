@@ -55,6 +55,8 @@ struct AttentionKernel {
 
   // Transposed keys of few rows are read straight: their block is used by one tile.
   bool packs_keys() const { return !few; }
+  // Values of many rows are converted once for all tiles.
+  bool packs_values() const { return !few && parts.v.dtype() != parts.compute; }
   // Whether this is the form in words (attention_words.h).
   bool in_words() const { return has_words && is_wide; }
   bool ends_in_panel() const { return !keys.is_static() || keys.value() % kPanel != 0; }
@@ -85,8 +87,9 @@ struct AttentionKernel {
   // Scratch memory: of the block's rows (scaled queries, sums of weighted values, the base that is
   // subtracted from scores and the sums of weights, a slot for each column of a panel),
   uint32_t query = 0, sums = 0, top = 0, totals = 0;
-  // of a block of keys (in panels [depth, kPanel], and a panel's keys as they stand),
-  uint32_t packed = 0, lines = 0;
+  // of a block of keys (in panels [depth, kPanel], a panel's keys as they stand, and values
+  // converted, in rows of sums_stride),
+  uint32_t packed = 0, lines = 0, values = 0;
   // and of a tile: scores, which become weights, by how much the sums so far shrink, and of one
   // row the largest scores and whether they raise its base.
   uint32_t scores = 0, shrink = 0, maxima = 0, raises = 0;

@@ -19,11 +19,12 @@ constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
 // Columns e … of the sums.
 void add_columns(Kernel& a, Val e) {
-  const bool whole = a.columns.is_static() && a.columns.value() % a.panel == 0;
+  const bool whole =
+      a.packs_values() || (a.columns.is_static() && a.columns.value() % a.panel == 0);
   Val inside = whole ? nullptr : a.b.cmp(Pred::kSLt, e, a.b.dim(a.columns));
+  Val stride = a.b.dim(a.sums_stride);
   const auto place = [&](int64_t r) {
-    Val line = a.b.mul(a.b.add(a.tile_row, a.b.i64(r)), a.b.dim(a.sums_stride));
-    return a.b.add(line, e);
+    return a.b.add(a.b.mul(a.b.add(a.tile_row, a.b.i64(r)), stride), e);
   };
   std::vector<kir::CarriedSpec> init;
   for (int64_t r = 0; r < a.tile; ++r) {
@@ -32,7 +33,10 @@ void add_columns(Kernel& a, Val e) {
   const std::vector<Val> sums = multiply_rows(
       a, a.from, a.count, init,
       [&](int64_t r, Val c) { return a.b.load(a.scores, score_at(a, r, c)); },
-      [&](Val c) { return a.shared_element(a.parts.v, a.b.add(a.first_key, c), e, inside); });
+      [&](Val c) {
+        if (a.packs_values()) return a.b.load(a.values, a.b.add(a.b.mul(c, stride), e));
+        return a.shared_element(a.parts.v, a.b.add(a.first_key, c), e, inside);
+      });
   for (int64_t r = 0; r < a.tile; ++r) {
     a.b.store(a.sums, place(r), sums[static_cast<size_t>(r)]);
   }
@@ -59,6 +63,17 @@ Val seen_alone(Kernel& a, const Kernel::Row& row, Val r, Val e, Val factor, Val 
 }
 
 }  // namespace
+
+void pack_values(Kernel& a) {
+  Val count = a.at_most(a.b.i64(Kernel::kKeyBlock), a.b.sub(a.b.dim(a.keys), a.first_key));
+  a.b.loop(a.b.i64(0), count, {}, [&](Val c) {
+    Val line = a.b.mul(c, a.b.dim(a.sums_stride));
+    a.b.loop(a.b.i64(0), a.b.dim(a.columns), {.vector = true}, [&](Val e) {
+      Val x = a.shared_element(a.parts.v, a.b.add(a.first_key, c), e, nullptr);
+      a.b.store(a.values, a.b.add(line, e), x);
+    });
+  });
+}
 
 void add_values(Kernel& a) {
   const kir::LoopSpec spec{.vector = true, .interleave = a.interleave, .multiple = a.panel};

@@ -5,6 +5,8 @@
 
 namespace tenon::passes {
 
+// Converts the block's values.
+void pack_values(AttentionKernel& a);
 // Shrinks the sums of the tile's rows and adds the block's values times the tile's weights.
 void add_values(AttentionKernel& a);
 // Stores the result of row r of the block. An infinite or NaN one of a row that does not see every

@@ -134,8 +134,9 @@ void emit_rows(Kernel& a) {
     a.first_key = a.b.mul(i, block);
     if (a.in_words()) {
       pack_words(a);
-    } else if (a.packs_keys()) {
-      pack_keys(a);
+    } else {
+      if (a.packs_keys()) pack_keys(a);
+      if (a.packs_values()) pack_values(a);
     }
     Val is_last = a.b.cmp(Pred::kEq, a.b.add(i, a.b.i64(1)), end);
     a.b.loop(a.b.i64(0), tiles, {}, [&](Val t) {
