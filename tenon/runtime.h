@@ -10,6 +10,8 @@
 // same load() takes and gives Tensors.
 #pragma once
 
+#include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "tenon/base/dtype_of.h"
 #include "tenon/base/error.h"
 #include "tenon/base/of_thread.h"
+#include "tenon/base/recycled.h"
 #include "tenon/program/program.h"
 #include "tenon/program/record.h"
 #include "tenon/program/result.h"
@@ -56,8 +59,11 @@ std::vector<T> to_vector(const Array& array) {
 // tuple, registered struct of them, or a static value). Raises TypeError [result_type] for another.
 class CallResult {
  public:
-  CallResult(program::Program program, std::vector<Array> arrays)
-      : program_(std::move(program)), arrays_(std::move(arrays)) {}
+  CallResult(program::Program program, const program::Leaves& call) : program_(std::move(program)) {
+    const Reused<std::vector<Array>> results;
+    program_.call(call, *results);
+    arrays_.assign(std::move_iterator((*results).begin()), std::move_iterator((*results).end()));
+  }
 
   template <class T>
   T as() const {
@@ -68,11 +74,11 @@ class CallResult {
     return as<T>();
   }
   // The tensors, in order.
-  const std::vector<Array>& arrays() const { return arrays_; }
+  std::span<const Array> arrays() const { return arrays_; }
 
  private:
   program::Program program_;
-  std::vector<Array> arrays_;
+  std::vector<Array, Recycled<Array>> arrays_;
 };
 
 // A saved program: called with the arguments of the function that it was made from.
@@ -86,7 +92,7 @@ class LoadedProgram : public program::Program {
     const Reused<program::Leaves> leaves;
     Visitor visitor{*leaves, signature().tensors};
     program::walk_arguments(visitor, args...);
-    return {*this, call(*leaves)};
+    return {*this, *leaves};
   }
 
  private:

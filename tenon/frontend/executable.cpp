@@ -81,19 +81,17 @@ void Executable::bind(const Weights& weights) {
 }
 
 void Executable::bind_from(const WeightSource& source, runtime::SetupResults* shared) {
-  std::map<std::string, const program::Weight*> wanted;
-  for (const program::Weight& weight : impl_->weights) wanted[weight.name] = &weight;
-  const auto external = [&](const std::string& weight) {
-    runtime::Array array = array_of(name(), weight, source(*wanted.at(weight)));
-    program::check_weight(name(), *wanted.at(weight), array);
-    return array;
+  const program::WeightSource arrays = [&](const program::Weight& weight) {
+    return array_of(name(), weight.name, source(weight));
   };
-  impl_->engine->bind_from(external, shared);
+  impl_->engine->bind_from(program::by_name(name(), impl_->weights, arrays), shared);
   impl_->complete = true;
 }
 
 void bind_weights_from(const std::vector<std::shared_ptr<Executable>>& programs,
                        const WeightSource& source) {
+  program::SharedWeights all;
+  for (const auto& program : programs) all.add(program->name(), program->weights());
   runtime::SetupResults shared;
   for (const auto& program : programs) program->bind_from(source, &shared);
 }

@@ -101,10 +101,18 @@ struct OpDef {
   // an element form and for host ops.
   kir::Inst* (*lower)(ops::LowerContext&, const Node& node, uint32_t result,
                       std::span<kir::Inst* const> index) = nullptr;
-  std::vector<Sample> (*samples)() = nullptr;
 
   bool is(Trait trait) const { return (traits & trait) != 0; }
 };
+
+// An op's samples, in the file that defines it. Tests alone look for them, by the section that they
+// stand in: programs that link with --gc-sections do not carry them.
+struct OpSamples {
+  const OpDef* op;
+  std::vector<Sample> (*make)();
+};
+#define TENON_OP_SAMPLES(OP, MAKE) \
+  [[gnu::used, gnu::section("tenon_samples")]] const tenon::ir::OpSamples OP##_sampled{&OP, MAKE};
 
 // The op of that name, or null. The table is filled by ops/registry.cpp (ir itself registers
 // `parameter`, `constant`, `constant_external` and `call`).

@@ -161,8 +161,7 @@ struct Position {
             .attrs = {{"axes", std::vector<int64_t>{}, true}, {"keepdims", false}},
             .infer = infer,
             .eval = eval,
-            .lower = lower,
-            .samples = samples};
+            .lower = lower};
   }
 };
 
@@ -176,6 +175,8 @@ const ir::OpDef argmax = Position<true>::def(
 const ir::OpDef argmin = Position<false>::def(
     "The i64 position of the first smallest element along an axis, of the first NaN if there is "
     "one; ValueError for no elements.");
+TENON_OP_SAMPLES(argmax, Position<true>::samples)
+TENON_OP_SAMPLES(argmin, Position<false>::samples)
 
 }  // namespace op
 

@@ -358,8 +358,8 @@ const ir::OpDef attention{
               {"length", false}},
     .infer = attention_infer,
     .eval = attention_eval,
-    .samples = attention_samples,
 };
+TENON_OP_SAMPLES(attention, attention_samples)
 
 }  // namespace op
 

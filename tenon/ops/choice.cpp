@@ -161,8 +161,8 @@ const ir::OpDef where{
     .infer = where_infer,
     .eval = where_eval,
     .lower = where_lower,
-    .samples = where_samples,
 };
+TENON_OP_SAMPLES(where, where_samples)
 
 const ir::OpDef cast{
     .name = "cast",
@@ -176,8 +176,8 @@ const ir::OpDef cast{
     .infer = cast_infer,
     .eval = cast_eval,
     .lower = cast_lower,
-    .samples = cast_samples,
 };
+TENON_OP_SAMPLES(cast, cast_samples)
 
 }  // namespace op
 

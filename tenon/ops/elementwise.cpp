@@ -51,9 +51,11 @@ double gelu(double x) { return kir::reference_math(kir::Op::kGelu, x, 0.0); }
 namespace op {
 
 #define TENON_UNARY(NAME, CLASS, RESULT, MODE, EXPR, LO, HI, DOC) \
-  const ir::OpDef NAME = RowRules<elt::NAME##_row>::def(#NAME, DOC, 0);
+  const ir::OpDef NAME = RowRules<elt::NAME##_row>::def(#NAME, DOC, 0); \
+  TENON_OP_SAMPLES(NAME, RowRules<elt::NAME##_row>::samples)
 #define TENON_BINARY(NAME, CLASS, RESULT, MODE, EXPR, TRAITS, LO, HI, DOC) \
-  const ir::OpDef NAME = RowRules<elt::NAME##_row>::def(#NAME, DOC, TRAITS);
+  const ir::OpDef NAME = RowRules<elt::NAME##_row>::def(#NAME, DOC, TRAITS); \
+  TENON_OP_SAMPLES(NAME, RowRules<elt::NAME##_row>::samples)
 #include "tenon/ops/binary.def"
 #include "tenon/ops/unary.def"
 #undef TENON_UNARY

@@ -107,8 +107,7 @@ struct RowRules {
             .max_operands = Row::kOperands,
             .infer = infer,
             .eval = eval,
-            .lower = lower,
-            .samples = samples};
+            .lower = lower};
   }
 };
 

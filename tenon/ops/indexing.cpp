@@ -180,8 +180,8 @@ const ir::OpDef take{
     .infer = take_infer,
     .eval = take_eval,
     .lower = take_lower,
-    .samples = take_samples,
 };
+TENON_OP_SAMPLES(take, take_samples)
 
 const ir::OpDef take_along_axis{
     .name = "take_along_axis",
@@ -192,8 +192,8 @@ const ir::OpDef take_along_axis{
     .infer = take_along_axis_infer,
     .eval = take_along_axis_eval,
     .lower = take_along_axis_lower,
-    .samples = take_along_axis_samples,
 };
+TENON_OP_SAMPLES(take_along_axis, take_along_axis_samples)
 
 }  // namespace op
 

@@ -176,8 +176,8 @@ const ir::OpDef concatenate{
     .infer = concatenate_infer,
     .eval = concatenate_eval,
     .lower = concatenate_lower,
-    .samples = concatenate_samples,
 };
+TENON_OP_SAMPLES(concatenate, concatenate_samples)
 
 const ir::OpDef pad{
     .name = "pad",
@@ -189,8 +189,8 @@ const ir::OpDef pad{
     .infer = pad_infer,
     .eval = pad_eval,
     .lower = pad_lower,
-    .samples = pad_samples,
 };
+TENON_OP_SAMPLES(pad, pad_samples)
 
 }  // namespace op
 

@@ -95,8 +95,8 @@ const ir::OpDef iota{
     .infer = iota_infer,
     .eval = iota_eval,
     .lower = iota_lower,
-    .samples = iota_samples,
 };
+TENON_OP_SAMPLES(iota, iota_samples)
 
 const ir::OpDef size{
     .name = "size",
@@ -106,8 +106,8 @@ const ir::OpDef size{
     .infer = size_infer,
     .eval = size_eval,
     .lower = size_lower,
-    .samples = size_samples,
 };
+TENON_OP_SAMPLES(size, size_samples)
 
 }  // namespace op
 

@@ -223,8 +223,8 @@ const ir::OpDef matmul{
     .infer = matmul_infer,
     .eval = matmul_eval,
     .lower = matmul_lower,
-    .samples = matmul_samples,
 };
+TENON_OP_SAMPLES(matmul, matmul_samples)
 
 }  // namespace op
 

@@ -111,8 +111,8 @@ const ir::OpDef transpose{
     .infer = transpose_infer,
     .eval = transpose_eval,
     .lower = transpose_lower,
-    .samples = transpose_samples,
 };
+TENON_OP_SAMPLES(transpose, transpose_samples)
 
 const ir::OpDef broadcast_to{
     .name = "broadcast_to",
@@ -124,8 +124,8 @@ const ir::OpDef broadcast_to{
     .infer = broadcast_to_infer,
     .eval = broadcast_to_eval,
     .lower = broadcast_to_lower,
-    .samples = broadcast_to_samples,
 };
+TENON_OP_SAMPLES(broadcast_to, broadcast_to_samples)
 
 }  // namespace op
 

@@ -414,8 +414,8 @@ const ir::OpDef kMatmulPack = {
     .infer = matmul_pack_infer,
     .eval = matmul_pack_eval,
     .lower = matmul_pack_lower,
-    .samples = matmul_pack_samples,
 };
+TENON_OP_SAMPLES(kMatmulPack, matmul_pack_samples)
 
 const ir::OpDef kMatmulPacked = {
     .name = "matmul_packed",
@@ -427,8 +427,8 @@ const ir::OpDef kMatmulPacked = {
     .infer = matmul_packed_infer,
     .eval = matmul_packed_eval,
     .lower = matmul_packed_lower,
-    .samples = matmul_packed_samples,
 };
+TENON_OP_SAMPLES(kMatmulPacked, matmul_packed_samples)
 
 ir::Value matmul_pack(const ir::Value& b, bool words, ir::LocationPtr location, bool in_place) {
   ir::Attrs attrs{{"words", words}};

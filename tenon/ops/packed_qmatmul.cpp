@@ -380,8 +380,8 @@ const ir::OpDef kQmatmulCodes = {
     .infer = codes_infer,
     .eval = codes_eval,
     .lower = codes_lower,
-    .samples = pack_samples,
 };
+TENON_OP_SAMPLES(kQmatmulCodes, pack_samples)
 
 const ir::OpDef kQmatmulScales = {
     .name = "qmatmul_scales",
@@ -392,8 +392,8 @@ const ir::OpDef kQmatmulScales = {
     .infer = scales_infer,
     .eval = scales_eval,
     .lower = scales_lower,
-    .samples = pack_samples,
 };
+TENON_OP_SAMPLES(kQmatmulScales, pack_samples)
 
 const ir::OpDef kQmatmulExact = {
     .name = "qmatmul_exact",

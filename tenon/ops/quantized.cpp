@@ -246,8 +246,8 @@ const ir::OpDef quantize{
     .attrs = {{"encoding", std::string(), true}},
     .infer = quantize_infer,
     .eval = quantize_eval,
-    .samples = quantize_samples,
 };
+TENON_OP_SAMPLES(quantize, quantize_samples)
 
 const ir::OpDef dequantize{
     .name = "dequantize",
@@ -258,8 +258,8 @@ const ir::OpDef dequantize{
     .infer = dequantize_infer,
     .eval = dequantize_eval,
     .lower = dequantize_lower,
-    .samples = dequantize_samples,
 };
+TENON_OP_SAMPLES(dequantize, dequantize_samples)
 
 const ir::OpDef qmatmul{
     .name = "qmatmul",
@@ -271,8 +271,8 @@ const ir::OpDef qmatmul{
     .attrs = {{"encoding", std::string(), true}, {"int8", false}},
     .infer = qmatmul_infer,
     .eval = qmatmul_eval,
-    .samples = qmatmul_samples,
 };
+TENON_OP_SAMPLES(qmatmul, qmatmul_samples)
 
 }  // namespace op
 

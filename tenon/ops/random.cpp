@@ -120,8 +120,8 @@ const ir::OpDef threefry{
     .infer = threefry_infer,
     .eval = threefry_eval,
     .lower = threefry_lower,
-    .samples = threefry_samples,
 };
+TENON_OP_SAMPLES(threefry, threefry_samples)
 
 }  // namespace op
 

@@ -327,8 +327,8 @@ namespace op {
       .infer = INFER, \
       .eval = EVAL, \
       .lower = LOWER, \
-      .samples = SAMPLES, \
-  };
+  }; \
+  TENON_OP_SAMPLES(NAME, SAMPLES)
 TENON_REDUCTION(sum, sum_infer, sum_eval, sum_lower, sum_samples,
                 "The sum over axes; integers and bool in i64 or u64, floats in at least f32 by "
                 "blocks; 0 for no elements.")

@@ -196,8 +196,8 @@ const ir::OpDef reshape{
     .infer = reshape_infer,
     .eval = same_bytes,
     .lower = reshape_lower,
-    .samples = reshape_samples,
 };
+TENON_OP_SAMPLES(reshape, reshape_samples)
 
 const ir::OpDef squeeze{
     .name = "squeeze",
@@ -209,8 +209,8 @@ const ir::OpDef squeeze{
     .infer = squeeze_infer,
     .eval = same_bytes,
     .lower = squeeze_lower,
-    .samples = squeeze_samples,
 };
+TENON_OP_SAMPLES(squeeze, squeeze_samples)
 
 const ir::OpDef expand_dims{
     .name = "expand_dims",
@@ -222,8 +222,8 @@ const ir::OpDef expand_dims{
     .infer = expand_dims_infer,
     .eval = same_bytes,
     .lower = expand_dims_lower,
-    .samples = expand_dims_samples,
 };
+TENON_OP_SAMPLES(expand_dims, expand_dims_samples)
 
 }  // namespace op
 

@@ -164,8 +164,7 @@ ir::OpDef scan_op(std::string_view name, std::string_view doc) {
           .attrs = {{"axis", int64_t{0}, true}, {"reverse", false}, {"exclusive", false}},
           .infer = scan_infer,
           .eval = scan_eval<kind>,
-          .lower = scan_lower,
-          .samples = scan_samples};
+          .lower = scan_lower};
 }
 
 }  // namespace
@@ -208,6 +207,10 @@ const ir::OpDef cummax = scan_op<ScanKind::kMax>(
     "cummax", "The largest element so far along an axis, NaN from the first one on.");
 const ir::OpDef cummin = scan_op<ScanKind::kMin>(
     "cummin", "The smallest element so far along an axis, NaN from the first one on.");
+TENON_OP_SAMPLES(cumsum, scan_samples)
+TENON_OP_SAMPLES(cumprod, scan_samples)
+TENON_OP_SAMPLES(cummax, scan_samples)
+TENON_OP_SAMPLES(cummin, scan_samples)
 
 }  // namespace op
 

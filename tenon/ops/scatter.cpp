@@ -287,8 +287,8 @@ const ir::OpDef scatter{
     .attrs = {{"axis", int64_t{0}}, {"mode", std::string("set")}},
     .infer = scatter_infer,
     .eval = scatter_eval,
-    .samples = scatter_samples,
 };
+TENON_OP_SAMPLES(scatter, scatter_samples)
 
 const ir::OpDef put_along_axis{
     .name = "put_along_axis",
@@ -299,8 +299,8 @@ const ir::OpDef put_along_axis{
     .attrs = {{"axis", int64_t{0}}, {"mode", std::string("set")}},
     .infer = put_along_axis_infer,
     .eval = put_along_axis_eval,
-    .samples = put_along_axis_samples,
 };
+TENON_OP_SAMPLES(put_along_axis, put_along_axis_samples)
 
 }  // namespace op
 

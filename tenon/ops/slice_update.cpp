@@ -143,8 +143,8 @@ const ir::OpDef slice_update{
     .infer = slice_update_infer,
     .eval = slice_update_eval,
     .lower = slice_update_lower,
-    .samples = slice_update_samples,
 };
+TENON_OP_SAMPLES(slice_update, slice_update_samples)
 
 }  // namespace op
 

@@ -172,8 +172,8 @@ const ir::OpDef slice{
     .infer = slice_infer,
     .eval = slice_eval,
     .lower = slice_lower,
-    .samples = slice_samples,
 };
+TENON_OP_SAMPLES(slice, slice_samples)
 
 const ir::OpDef dynamic_slice{
     .name = "dynamic_slice",
@@ -189,8 +189,8 @@ const ir::OpDef dynamic_slice{
     .infer = dynamic_slice_infer,
     .eval = dynamic_slice_eval,
     .lower = dynamic_slice_lower,
-    .samples = dynamic_slice_samples,
 };
+TENON_OP_SAMPLES(dynamic_slice, dynamic_slice_samples)
 
 }  // namespace op
 

@@ -192,8 +192,8 @@ const ir::OpDef sort{
     .attrs = {{"descending", false}, {"from_bit", int64_t{0}}},
     .infer = sort_infer,
     .eval = sort_eval,
-    .samples = sort_samples,
 };
+TENON_OP_SAMPLES(sort, sort_samples)
 
 const ir::OpDef merge_sorted{
     .name = "merge_sorted",
@@ -220,8 +220,8 @@ const ir::OpDef order_key{
     .infer = order_key_infer,
     .eval = order_key_eval,
     .lower = order_key_lower,
-    .samples = order_key_samples,
 };
+TENON_OP_SAMPLES(order_key, order_key_samples)
 
 }  // namespace op
 

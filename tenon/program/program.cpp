@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "tenon/base/error.h"
+#include "tenon/base/of_thread.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/program/interpreted.h"
 #include "tenon/runtime/cpu.h"
@@ -62,16 +63,19 @@ struct Program::Impl {
     executor = std::make_unique<runtime::Executor>(module, info->signature.argument_specs(), eval);
   }
 
-  std::vector<Array> run(std::span<const Array> arguments) const {
+  void run(std::span<const Array> arguments, std::vector<Array>& results) const {
     if (!bound) {
       std::string names;
       for (const Weight& w : info->weights) names += (names.empty() ? "" : ", ") + w.name;
       throw KeyError(fmt::format("{}: its weights are not bound: {}", function(), names),
                      {.label = "weight_missing", .hint = "call bind() first"});
     }
-    if (interpreted != nullptr) return interpreted->run(arguments);
+    if (interpreted != nullptr) {
+      results = interpreted->run(arguments);
+      return;
+    }
     try {
-      return executor->call(arguments);
+      executor->call(arguments, results);
     } catch (const Error& error) {
       explain(error, arguments);
       throw;
@@ -132,6 +136,8 @@ void Program::bind_all(std::span<Program> programs, const ExternalArrays& extern
 
 void Program::bind_all_from(std::span<Program> programs, const WeightSource& source,
                             runtime::SetupResults* results) {
+  SharedWeights all;
+  for (const Program& program : programs) all.add(program.impl_->function(), program.weights());
   runtime::SetupResults shared;
   for (Program& program : programs) {
     program.bind_from(source, results == nullptr ? &shared : results);
@@ -139,41 +145,30 @@ void Program::bind_all_from(std::span<Program> programs, const WeightSource& sou
 }
 
 void Program::bind_from(const WeightSource& source, runtime::SetupResults* shared) {
-  const auto checked = [&](const Weight& weight) {
-    Array array = source(weight);
-    check_weight(impl_->function(), weight, array);
-    return array;
-  };
+  const NamedSource named = by_name(impl_->function(), weights(), source);
   if (impl_->executor != nullptr) {
-    std::map<std::string, const Weight*> named;
-    for (const Weight& weight : weights()) named[weight.name] = &weight;
     const std::vector<abi::External>& wanted = impl_->module->externals;
-    for (const abi::External& external : wanted) {
-      if (named.count(external.name) > 0) continue;
-      throw FormatError(fmt::format("{}: the plan reads {}, which is no weight (file damaged)",
-                                    impl_->artifact->path(), external.name));
-    }
-    impl_->executor->bind_from([&](size_t i) { return checked(*named.at(wanted[i].name)); },
-                               shared);
+    impl_->executor->bind_from([&](size_t i) { return named(wanted[i].name); }, shared);
   } else {
     ExternalArrays all;
-    for (const Weight& weight : weights()) all[weight.name] = checked(weight);
+    for (const Weight& weight : weights()) all[weight.name] = named(weight.name);
     impl_->interpreted->bind(std::move(all));
   }
   impl_->externals.clear();  // of an earlier bind()
   impl_->bound = true;
 }
 
-std::vector<Array> Program::call(const Leaves& call) const {
-  std::vector<Array> arguments;
-  arguments.reserve(signature().tensors.size());
-  signature().check(call, arguments);
-  return impl_->run(arguments);
+void Program::call(const Leaves& call, std::vector<Array>& results) const {
+  const Reused<std::vector<Array>> arguments;
+  signature().check(call, *arguments);
+  impl_->run(*arguments, results);
 }
 
 std::vector<Array> Program::execute_raw(std::span<const Array> arguments) const {
   signature().check_raw(arguments);
-  return impl_->run(arguments);
+  std::vector<Array> results;
+  impl_->run(arguments, results);
+  return results;
 }
 
 std::string Program::str() const {

@@ -49,8 +49,9 @@ class TENON_API Program {
                             runtime::SetupResults* results = nullptr);
   bool bound() const;
 
-  // The checked call (signature.h). Results in order; writable arguments are written.
-  std::vector<runtime::Array> call(const Leaves& call) const;
+  // The checked call (signature.h). Sets `results`, in order; writable arguments are written. With
+  // room in that list, a call of sizes seen before allocates nothing.
+  void call(const Leaves& call, std::vector<runtime::Array>& results) const;
   // Bare arrays in the order of the tensors.
   std::vector<runtime::Array> execute_raw(std::span<const runtime::Array> arguments) const;
 

@@ -19,14 +19,15 @@ namespace tenon::program {
 // the place where the structure and the C++ type differ.
 class ResultReader {
  public:
-  ResultReader(const Signature& signature, const std::vector<runtime::Array>& arrays)
+  ResultReader(const Signature& signature, std::span<const runtime::Array> arrays)
       : signature_(signature), arrays_(arrays) {}
 
   template <class T>
   T read() {
     if constexpr (IsTensorLeaf<T>::value) {
       open(TokenKind::kTensor, type_name<T>());
-      return T(arrays_.at(tensor_++));
+      check_internal(tensor_ < arrays_.size(), "a call gives the results of its signature");
+      return T(arrays_[tensor_++]);
     } else if constexpr (tree::kIsStatic<T>) {
       return read_static<T>();
     } else if constexpr (tree::kIsA<T, std::optional>) {
@@ -159,7 +160,7 @@ class ResultReader {
   }
 
   const Signature& signature_;
-  const std::vector<runtime::Array>& arrays_;
+  std::span<const runtime::Array> arrays_;
   size_t at_ = 0, tensor_ = 0, static_ = 0;
 };
 

@@ -10,6 +10,13 @@
 namespace tenon::program {
 namespace {
 
+[[noreturn]] void declared_twice(const std::string& where, const Weight& a, const Weight& b) {
+  auto text = [](const Weight& w) { return std::string(name(w.dtype)) + str(w.shape); };
+  throw ValueError(
+      fmt::format("{}: \"{}\" is declared as {} and as {}", where, a.name, text(a), text(b)),
+      {.label = "weight_twice"});
+}
+
 class Collector {
  public:
   void visit(const ir::GraphPtr& graph, const std::string& prefix) {
@@ -42,10 +49,7 @@ class Collector {
     }
     const Weight& first = weights[it->second];
     if (first.dtype == weight.dtype && first.shape == weight.shape) return;
-    auto text = [](const Weight& w) { return std::string(name(w.dtype)) + str(w.shape); };
-    throw ValueError(fmt::format("constant_external: \"{}\" is declared as {} and as {}",
-                                 weight.name, text(first), text(weight)),
-                     {.label = "weight_twice"});
+    declared_twice("constant_external", first, weight);
   }
 
   std::set<std::pair<const ir::Graph*, std::string>> seen_;
@@ -124,12 +128,36 @@ void check_weights(const std::string& function, const std::vector<Weight>& weigh
   }
 }
 
+NamedSource by_name(const std::string& function, const std::vector<Weight>& weights,
+                    const WeightSource& source) {
+  std::map<std::string_view, const Weight*> named;
+  for (const Weight& weight : weights) named[weight.name] = &weight;
+  return [function, named = std::move(named), &source](const std::string& name) {
+    const auto it = named.find(name);
+    if (it == named.end()) {
+      throw FormatError(
+          fmt::format("{}: the plan reads {}, which is no weight (file damaged)", function, name));
+    }
+    runtime::Array array = source(*it->second);
+    check_weight(function, *it->second, array);
+    return array;
+  };
+}
+
 void SharedWeights::add(const std::string& function, const std::vector<Weight>& read) {
   functions += (functions.empty() ? "" : ", ") + function;
-  std::set<std::string> names;
-  for (const Weight& weight : weights) names.insert(weight.name);
+  std::map<std::string, size_t> known;
+  for (size_t i = 0; i < weights.size(); ++i) known[weights[i].name] = i;
   for (const Weight& weight : read) {
-    if (names.insert(weight.name).second) weights.push_back(weight);
+    const auto [it, added] = known.try_emplace(weight.name, weights.size());
+    if (added) {
+      weights.push_back(weight);
+      continue;
+    }
+    const Weight& first = weights[it->second];
+    if (first.dtype != weight.dtype || first.shape != weight.shape) {
+      declared_twice(functions, first, weight);
+    }
   }
 }
 

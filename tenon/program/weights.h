@@ -41,11 +41,19 @@ TENON_API void check_weights(const std::string& function, const std::vector<Weig
 // The second of these, for one weight.
 void check_weight(const std::string& function, const Weight& weight, const runtime::Array& array);
 
+// Weights of `function` by their names, from `source`; `weights` and `source` outlive it. Raises
+// what check_weight raises, FormatError for a name that is none of theirs.
+using NamedSource = std::function<runtime::Array(const std::string& name)>;
+NamedSource by_name(const std::string& function, const std::vector<Weight>& weights,
+                    const WeightSource& source);
+
 // What several programs read together.
 struct SharedWeights {
   std::string functions;        // "prompt, decode"
-  std::vector<Weight> weights;  // each name once
+  std::vector<Weight> weights;  // each once
 
+  // Raises ValueError [weight_twice] for a name that stands for two types in two programs: before
+  // any of them is bound.
   void add(const std::string& function, const std::vector<Weight>& read);
   void check(const ExternalArrays& given) const { check_weights(functions, weights, given); }
 };

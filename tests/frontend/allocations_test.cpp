@@ -1,10 +1,12 @@
 // A call of sizes seen before allocates nothing.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <new>
 
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
+#include "tenon/tenon.h"
 #include "tests/frontend/counted_new.h"
 
 namespace tenon {
@@ -78,6 +80,23 @@ TEST_F(Allocations, NoneByResultsOfAnySize) {
   const Tensor deep = ones({1, 2, 1, 2, 1, 2}).eval();
   EXPECT_EQ(allocated_by([&] { f(scalar); }), 0u);
   EXPECT_EQ(allocated_by([&] { f(deep); }), 0u);
+}
+
+TEST_F(Allocations, NoneByALoadedProgram) {
+  const std::string path = (std::filesystem::path(testing::TempDir()) / "calls.tenon").string();
+  compile([](const Tensor& x, const Tensor& y) { return std::tuple(x * 2, x + y.sum()); },
+          {.name = "f"})(TensorLayout(f32, {"n"}), TensorLayout(f32, {"m"}))
+      .save(path);
+  const LoadedProgram f = load(path);
+  std::filesystem::remove(path);
+  const Tensor x = ones({16}).eval(), y = ones({3}).eval();
+  EXPECT_EQ(allocated_by([&] { f(x, y); }), 0u);
+  EXPECT_EQ(allocated_by([&] {
+              const CallResult first = f(x, y), second = f(y, x);
+              CallResult moved = f(x, x);
+              moved = f(y, y);
+            }),
+            0u);
 }
 
 TEST_F(Allocations, NoneWhenResultsAreKeptForAWhile) {

@@ -122,6 +122,42 @@ TEST(BindMany, BindingAgainLetsTheFirstWeightsGo) {
   std::filesystem::remove(path);
 }
 
+// One name of two types is refused before the first program is bound.
+TEST(BindMany, NothingIsBoundWhereTwoTypesMeet) {
+  const auto path = [](const char* name) {
+    return (std::filesystem::path(testing::TempDir()) / name).string();
+  };
+  std::vector<std::shared_ptr<Executable>> programs;
+  std::vector<program::Program> loaded;
+  for (const int64_t size : {2, 3}) {
+    const std::string name = size == 2 ? "a" : "b";
+    const auto f = compile(
+        [size](const Tensor& x) { return x + constant_external("w", TensorLayout(f32, {size})); },
+        {.name = name})(TensorLayout(f32, {size}));
+    f.save(path(name.c_str()));
+    programs.push_back(f.executable());
+    loaded.push_back(program::Program::load(path(name.c_str())));
+    std::filesystem::remove(path(name.c_str()));
+  }
+  const std::string text =
+      "ValueError: a, b: \"w\" is declared as f32[2] and as f32[3] [weight_twice]";
+  const Tensor two = tensor({1.0f, 2.0f});
+  size_t asked = 0;
+  const auto counted = [&](const program::Weight&) { return ++asked, two.array(); };
+  EXPECT_EQ(refusal([&] { bind_weights(programs, {{"w", two}}); }), text);
+  EXPECT_EQ(refusal([&] {
+              bind_weights_from(programs, [&](const program::Weight&) { return ++asked, two; });
+            }),
+            text);
+  EXPECT_EQ(refusal([&] { program::Program::bind_all(loaded, {{"w", two.array()}}); }), text);
+  EXPECT_EQ(refusal([&] { program::Program::bind_all_from(loaded, counted); }), text);
+  EXPECT_EQ(asked, 0u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_NE(programs[i]->str().find("not bound"), std::string::npos);
+    EXPECT_FALSE(loaded[i].bound());
+  }
+}
+
 TEST(BindMany, EveryWeightIsReadAndGiven) {
   const auto a =
       compile([](const Tensor& x) { return x + constant_external("u", TensorLayout(f32, {2})); },

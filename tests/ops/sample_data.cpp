@@ -6,8 +6,18 @@
 
 #include "tenon/ops/registry.h"
 
+// The section of TENON_OP_SAMPLES, by the names that the linker gives its ends.
+extern "C" {
+extern const tenon::ir::OpSamples __start_tenon_samples[];  // NOLINT(bugprone-reserved-identifier)
+extern const tenon::ir::OpSamples __stop_tenon_samples[];   // NOLINT(bugprone-reserved-identifier)
+}
+
 namespace tenon::ops {
 namespace {
+
+std::span<const ir::OpSamples> all_samples() {
+  return {__start_tenon_samples, __stop_tenon_samples};
+}
 
 bool is_math_row(std::string_view name) {
   static const std::map<std::string_view, std::string_view> modes = {
@@ -61,6 +71,22 @@ double scale_of(const ir::OpDef& op, double x) {
 }
 
 }  // namespace
+
+std::vector<ir::Sample> samples_of(const ir::OpDef& op) {
+  for (const ir::OpSamples& entry : all_samples()) {
+    if (entry.op == &op) return entry.make();
+  }
+  return {};
+}
+
+std::vector<const ir::OpDef*> sampled_ops() {
+  register_all();
+  std::set<const ir::OpDef*> sampled;
+  for (const ir::OpSamples& entry : all_samples()) sampled.insert(entry.op);
+  std::vector<const ir::OpDef*> ops = ir::all_ops();
+  std::erase_if(ops, [&](const ir::OpDef* op) { return !sampled.contains(op); });
+  return ops;
+}
 
 const std::vector<Sizes>& sample_sizes() {
   static const std::vector<Sizes> all = {{{"n", 4}, {"m", 3}, {"k", 6}},

@@ -9,6 +9,11 @@
 
 namespace tenon::ops {
 
+// The samples that stand beside an op; none where it has none.
+std::vector<ir::Sample> samples_of(const ir::OpDef& op);
+// The ops that have some, sorted by name.
+std::vector<const ir::OpDef*> sampled_ops();
+
 // Values of the names n, m and k that samples use: usual ones, 1, 0, and odd and long ones.
 const std::vector<Sizes>& sample_sizes();
 
