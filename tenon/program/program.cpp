@@ -158,10 +158,20 @@ void Program::bind_from(const WeightSource& source, runtime::SetupResults* share
   impl_->bound = true;
 }
 
+namespace {
+
+// A type of its own, for Reused: the caller's list of results may be a reused one too.
+struct Arguments {
+  std::vector<Array> arrays;
+  void clear() { arrays.clear(); }
+};
+
+}  // namespace
+
 void Program::call(const Leaves& call, std::vector<Array>& results) const {
-  const Reused<std::vector<Array>> arguments;
-  signature().check(call, *arguments);
-  impl_->run(*arguments, results);
+  const Reused<Arguments> arguments;
+  signature().check(call, (*arguments).arrays);
+  impl_->run((*arguments).arrays, results);
 }
 
 std::vector<Array> Program::execute_raw(std::span<const Array> arguments) const {
