@@ -32,12 +32,22 @@ std::function<void()> product(const Sizes& sizes, tn::DType dtype) {
 }
 
 // The same of two arguments.
-std::function<void()> free_product(const Sizes& sizes) {
-  const auto [m, k, n] = sizes;
-  const tn::Tensor x = normal({m, k}, 2);
-  const tn::Tensor y = normal({k, n}, 1);
+std::function<void()> free_product(const tn::Shape& left, const tn::Shape& right,
+                                   tn::DType dtype = tn::f32) {
+  const tn::Tensor x = operand(left, 2, dtype);
+  const tn::Tensor y = operand(right, 1, dtype);
   auto fast =
       tn::compile([](const tn::Tensor& a, const tn::Tensor& b) { return tn::matmul(a, b); });
+  return [fast, x, y] { fast(x, y).array(); };
+}
+
+// a[m, k] @ b[n, k].T of two arguments.
+std::function<void()> transposed_product(const Sizes& sizes) {
+  const auto [m, k, n] = sizes;
+  const tn::Tensor x = normal({m, k}, 2);
+  const tn::Tensor y = normal({n, k}, 1);
+  auto fast = tn::compile(
+      [](const tn::Tensor& a, const tn::Tensor& b) { return tn::matmul(a, tn::transpose(b)); });
   return [fast, x, y] { fast(x, y).array(); };
 }
 
@@ -78,8 +88,17 @@ void add_matmul_rows(Rows& rows) {
                              {16, 100000, 16}}) {
     add_product(rows, sizes, tn::f32, "");
   }
-  const std::string free = "matmul_free_15x1024x1024";
-  add_row(rows, free, [free] { return steady(free, free_product({15, 1024, 1024})); });
+  const auto add = [&](const std::string& name,
+                       const std::function<std::function<void()>()>& make) {
+    add_row(rows, name, [=] { return steady(name, make()); });
+  };
+  add("matmul_free_15x1024x1024", [] { return free_product({15, 1024}, {1024, 1024}); });
+  add("matmul_free_bf16_4x1024x1024", [] {
+    return free_product({4, 1024}, {1024, 1024}, tn::bf16);
+  });
+  add("matmul_batched_64x128x64x128", [] { return free_product({64, 128, 64}, {64, 64, 128}); });
+  add("matmul_transposed_100x4096x5", [] { return transposed_product({100, 4096, 5}); });
+  add("matmul_transposed_1x4096x4096", [] { return transposed_product({1, 4096, 4096}); });
   add_row(rows, "matmul_random", random_products);
   add_product(rows, {2048, 2048, 2048}, tn::bf16, "bf16_");
   add_product(rows, {1, 4096, 4096}, tn::bf16, "bf16_");

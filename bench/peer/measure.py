@@ -25,6 +25,12 @@ MATMULS = {f"matmul_{m}x{k}x{n}": (m, k, n) for m, k, n in [
     (2048, 2048, 2048), (128, 576, 1536), (8, 4096, 4096), (1, 4096, 4096), (64, 64, 64), (100, 4096, 5),
     (16, 100000, 16)]}
 MATMULS["matmul_free_15x1024x1024"] = (15, 1024, 1024)
+BATCHED = {"matmul_batched_64x128x64x128": ((64, 128, 64), (64, 64, 128))}
+# Shapes of a and of b, which is transposed.
+TRANSPOSED = {
+    "matmul_transposed_100x4096x5": ((100, 4096), (5, 4096)),
+    "matmul_transposed_1x4096x4096": ((1, 4096), (4096, 4096)),
+}
 
 
 def random_shapes():

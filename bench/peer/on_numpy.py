@@ -1,6 +1,7 @@
 """NumPy's rows, as a user would write them: no out arguments."""
 import numpy as np
-from measure import CHAIN_SHAPE, HEADS, IMAGES, LONG, MATMULS, SQUARE, normal, over_shapes, random_bins, random_rows
+from measure import (
+    BATCHED, CHAIN_SHAPE, HEADS, IMAGES, LONG, MATMULS, SQUARE, TRANSPOSED, normal, over_shapes, random_bins, random_rows)
 
 
 def version():
@@ -41,6 +42,16 @@ def chain20():
 
 def matmul(m, k, n):
     a, b = normal(m, k), normal(k, n)
+    return lambda: a @ b
+
+
+def transposed(left, right):
+    a, b = normal(*left), normal(*right)
+    return lambda: a @ b.T
+
+
+def batched(left, right):
+    a, b = normal(*left), normal(*right)
     return lambda: a @ b
 
 
@@ -113,4 +124,6 @@ ROWS = {
     "top_k": top_k,
     "sort_rows": lambda: (lambda x: lambda: np.sort(x, -1))(normal(4096, 64)),
     "matmul_random": lambda: over_shapes(matmul),
-} | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()}
+} | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()
+} | {name: lambda s=shapes: batched(*s) for name, shapes in BATCHED.items()
+} | {name: lambda s=shapes: transposed(*s) for name, shapes in TRANSPOSED.items()}

@@ -3,8 +3,8 @@ import os
 
 import torch
 from measure import (
-    CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, IMAGES, LONG, MATMULS, ROW, SQUARE, first_call, normal, over_shapes,
-    per_call, random_bins, random_rows)
+    BATCHED, CACHED, CHAIN_SHAPE, GELU_SHAPE, HEADS, IMAGES, LONG, MATMULS, ROW, SQUARE, TRANSPOSED, first_call, normal,
+    over_shapes, per_call, random_bins, random_rows)
 
 torch.set_num_threads(int(os.environ["PEER_THREADS"]))
 torch.set_grad_enabled(False)
@@ -109,6 +109,9 @@ ROWS = {
     "call": lambda: per_call(compiled(gelu, (16,))()),
     "matmul_random": lambda: over_shapes(lambda m, k, n: eager(torch.matmul, (m, k), (k, n))()),
     "matmul_bf16_2048x2048x2048": halves((2048, 2048), (2048, 2048)),
+    "matmul_free_bf16_4x1024x1024": halves((4, 1024), (1024, 1024)),
     "matmul_bf16_1x4096x4096": halves((1, 4096), (4096, 4096)),
     "matmul_s8_2048x2048x2048": lambda: bytes_product(2048),
-} | attentions() | {name: eager(torch.matmul, (m, k), (k, n)) for name, (m, k, n) in MATMULS.items()}
+} | attentions() | {name: eager(torch.matmul, (m, k), (k, n)) for name, (m, k, n) in MATMULS.items()
+} | {name: eager(torch.matmul, *shapes) for name, shapes in BATCHED.items()
+} | {name: eager(lambda a, b: a @ b.T, *shapes) for name, shapes in TRANSPOSED.items()}

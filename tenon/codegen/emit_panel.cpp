@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 
 #include "tenon/codegen/emitter.h"
@@ -68,6 +69,15 @@ void Emitter::emit_panel_dot(const Inst& inst) {
   }
 }
 
+// Where word `w` of a row of the left operand stands in it.
+llvm::Value* Emitter::left_word(const PanelDot& spec, Value* w) {
+  constexpr int64_t kWords = kir::kPanelDotWords;
+  if (spec.left_step == kWords) return w;
+  Value* steps = b_.CreateMul(b_.CreateLShr(w, index(std::countr_zero(uint64_t{kWords}))),
+                              index(spec.left_step - kWords));
+  return b_.CreateAdd(w, steps);
+}
+
 // Rows × vectors of sums in registers over all words.
 void Emitter::emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows, int64_t column,
                                  int vectors) {
@@ -111,7 +121,7 @@ void Emitter::emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows
             right.push_back(b_.CreateAlignedLoad(word, at(line, column + int64_t{v} * lanes),
                                                  llvm::Align(kWordBytes)));
           }
-          Value* left_line = b_.CreateGEP(b_.getInt32Ty(), panel.left, w);
+          Value* left_line = b_.CreateGEP(b_.getInt32Ty(), panel.left, left_word(panel.spec, w));
           for (int64_t r = 0; r < rows; ++r) {
             Value* left = b_.CreateAlignedLoad(b_.getInt32Ty(),
                                                at(left_line, (first + r) * panel.spec.left_stride),
@@ -191,7 +201,7 @@ void Emitter::emit_panel_tiles(const Panel& panel) {
                                                            : ids::x86_tdpbusd;
   counted_loop(index(0), panel.words, kir::kPanelDotWords, {}, [&](Value* var, const Values&) {
     Value* line = b_.CreateGEP(b_.getInt32Ty(), panel.right, b_.CreateMul(var, index(kColumns)));
-    Value* left = b_.CreateGEP(b_.getInt32Ty(), panel.left, var);
+    Value* left = b_.CreateGEP(b_.getInt32Ty(), panel.left, left_word(panel.spec, var));
     for (int c = 0; c < 2; ++c) {
       b_.CreateIntrinsic(
           ids::x86_tileloadd64, {},

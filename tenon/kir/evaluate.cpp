@@ -127,13 +127,18 @@ class Evaluator {
         uint32_t sum = 0, left = 0, right = 0;
         if (at(inst.args[4]) != 0) std::memcpy(&sum, place, 4);
         for (int64_t w = 0; w < words; ++w) {
-          std::memcpy(&left, word(panel.left, 1, r * panel.left_stride + w), 4);
+          std::memcpy(&left, word(panel.left, 1, r * panel.left_stride + place_in_row(panel, w)),
+                      4);
           std::memcpy(&right, word(panel.right, 2, w * kPanelDotColumns + j), 4);
           sum = multiply_words(panel.kind, sum, left, right);
         }
         std::memcpy(place, &sum, 4);
       }
     }
+  }
+
+  static int64_t place_in_row(const PanelDot& panel, int64_t w) {
+    return w / kPanelDotWords * panel.left_step + w % kPanelDotWords;
   }
 
   // A signed left byte is an unsigned one that is 128 too large when its top bit is turned round.

@@ -270,11 +270,12 @@ struct Loop {
 // takes what it has (matrix tiles, dot products, multiply-adds). A word is 32 bits of adjacent
 // operands; a panel has 32 columns, so that word w of column j stands at 32 * w + j. With `count`
 // words a row:
-//   sums[r * sums_stride + j] = (add ? itself : 0) + Σ_w left[r * left_stride + w] · right[32 w +
-//   j]
-// for r < rows, j < 32, where a product of words is that of kDot2 or kDot4 (with either signedness
-// of the left operand). Sums are f32 or i32. Rows up to the next multiple of 16 may be read and
-// written besides. Indices and strides count words, whatever the buffers' dtype.
+//   sums[r * sums_stride + j] = (add ? itself : 0) +
+//       Σ_w left[r * left_stride + w / 16 * left_step + w % 16] · right[32 w + j]
+// for r < rows, j < 32: rows stand whole (left_step = 16), or 16 words of every row, then the next
+// 16 of them, which tiles read best. A product of words is that of kDot2 or kDot4 (with either
+// signedness of the left operand). Sums are f32 or i32. Rows up to the next multiple of 16 may be
+// read and written besides. Indices and strides count words, whatever the buffers' dtype.
 // With a sixth argument the right words are multiplied by other rows soon: they stay in the first
 // cache, the left words pass it by, and a quarter as many words as the right operand has here are
 // called into the second cache from right[that index] on.
@@ -285,6 +286,7 @@ struct PanelDot {
   int64_t rows = 1;              // 1 to 32
   int64_t sums_stride = 32;
   int64_t left_stride = 0;
+  int64_t left_step = 16;
 };
 inline constexpr int64_t kPanelDotColumns = 32;
 inline constexpr int64_t kPanelDotWords = 16;  // the count of words is a multiple of this

@@ -173,6 +173,8 @@ void Parser::panel_dot(Block& into) {
   panel.left = place(*inst);
   lex_.expect("stride");
   panel.left_stride = integer();
+  lex_.expect("step");
+  panel.left_step = integer();
   lex_.expect(",");
   panel.right = place(*inst);
   for (Type type : {Type::kI64, Type::kI1}) {

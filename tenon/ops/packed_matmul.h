@@ -22,7 +22,7 @@ extern const ir::OpDef kMatmulPack;
 // matmul_packed(a[…, m, k], packed, n): what matmul(a, b) gives for packed = matmul_pack(b) and n
 // columns. A packed operand without batch dimensions serves every row of `a`, which may then have
 // any rank of at least one. `right` is the dtype of the elements of packed words.
-// With `parts` = p above 1 (not for words) the sums stay apart: result [p, …, m, n] in the
+// With `parts` = p above 1 the sums stay apart: result [p, …, m, n] in the
 // accumulation type, whose entry i has the i-th depth_of_part(k, p) of the common dimension.
 extern const ir::OpDef kMatmulPacked;
 
@@ -33,6 +33,8 @@ ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& 
                         int64_t parts = 1);
 Dim depth_of_part(const Dim& depth, int64_t parts);
 
+// Panels that hold so many columns.
+Dim panels_of(const Dim& columns);
 // Elements of a dtype in a word, and words that hold a row or column of `depth` of them.
 int64_t elements_in_word(DType dtype);
 Dim words_of(const Dim& depth, DType dtype);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "tenon/ops/block_source.h"
 #include "tenon/ops/checks.h"
@@ -45,7 +44,7 @@ Packing packing_of(const ir::Attrs& attrs) {
 Shape panel_shape(const Packing& packing, const TensorType& w) {
   check_internal(w.dtype == DType::kU8 && w.rank() == 2, "weights are a matrix of bytes");
   const int64_t k = w.shape[1].value() / packing.format.block_bytes * packing.format.block_elements;
-  return {floor_div(w.shape[0] + Dim(kPanelColumns - 1), Dim(kPanelColumns)), k / kQuantBlock};
+  return {panels_of(w.shape[0]), k / kQuantBlock};
 }
 
 // Where a block of 32 elements stands: the format's block, and the first element inside it.
@@ -231,8 +230,7 @@ Val scales_lower(LowerContext& ctx, const ir::Node& node, uint32_t, std::span<co
 TensorType product_type(const ir::InferArgs& args, const TensorType& x, size_t codes) {
   const Packing packing = packing_of(args.attrs);
   const Dim& n = args.attrs.shape("n").at(0);
-  const Shape panels = {floor_div(n + Dim(kPanelColumns - 1), Dim(kPanelColumns)),
-                        floor_div(x.shape.back(), Dim(kQuantBlock))};
+  const Shape panels = {panels_of(n), floor_div(x.shape.back(), Dim(kQuantBlock))};
   const auto fits = [&](const TensorType& type, DType dtype, int64_t rows) {
     return type.dtype == dtype && type.shape == Shape{panels[0], panels[1], rows, kPanelColumns};
   };
@@ -325,51 +323,11 @@ std::vector<Literal> int8_eval(const ir::EvalArgs& args) {
   });
 }
 
-// --- round_rows(x) {group} ---
-
-std::vector<TensorType> round_infer(const ir::InferArgs& args) {
-  const TensorType& x = args.in[0];
-  check_internal(x.dtype == DType::kF32 && x.rank() >= 1, "rows of f32 are rounded");
-  const auto per = [&](int64_t elements) {
-    Shape shape(x.shape.begin(), x.shape.end() - 1);
-    shape.push_back(floor_div(x.shape.back(), Dim(elements)));
-    return TensorType{DType::kF32, shape};
-  };
-  return {{DType::kI8, x.shape}, per(kQuantBlock), per(args.attrs.i("group"))};
-}
-
-std::vector<Literal> round_eval(const ir::EvalArgs& args) {
-  std::vector<Literal> out;
-  for (const ir::ConcreteType& type : args.out) out.emplace_back(type.dtype, type.dims);
-  const int64_t group = args.attrs.i("group");
-  auto* codes = out[0].as_mutable<int8_t>();
-  for (int64_t block = 0; block < out[1].count(); ++block) {
-    out[1].as_mutable<float>()[block] =
-        round_block(args.in[0].as<float>() + block * kQuantBlock, codes + block * kQuantBlock);
-  }
-  for (int64_t i = 0; i < out[2].count(); ++i) {
-    const int8_t* first = codes + i * group;
-    out[2].as_mutable<float>()[i] = static_cast<float>(std::accumulate(first, first + group, 0));
-  }
-  return out;
-}
-
 }  // namespace
 
 int64_t code_words(const quant::CodeLayout& layout) {
   return layout.code_bits == 8 ? 8 : layout.code_bits;
 }
-
-const ir::OpDef kRoundRows = {
-    .name = "round_rows",
-    .doc = "Rows as integers of 8 bits, with a step for each 32 elements and sums of groups.",
-    .traits = ir::kAnchor,
-    .min_operands = 1,
-    .max_operands = 1,
-    .attrs = {{"group", int64_t{32}}},
-    .infer = round_infer,
-    .eval = round_eval,
-};
 
 const ir::OpDef kQmatmulCodes = {
     .name = "qmatmul_codes",

@@ -66,7 +66,8 @@ class PanelGemm {
     b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
       const Val column_block = b_.index_rem(g, column_blocks);
       const Val rest = b_.index_div(g, column_blocks);
-      at_.set_batch(b_.index_div(rest, row_blocks));
+      const Val part = at_.set_task(b_.index_div(rest, row_blocks));
+      part_from_ = b_.mul(part, b_.dim(part_words_));
       first_panel_ = b_.mul(column_block, b_.dim(block_panels_));
       last_panel_ = least(b_.add(first_panel_, b_.dim(block_panels_)), b_.dim(panels_));
       first_row_ = b_.mul(b_.index_rem(rest, row_blocks), b_.dim(block_rows_));
@@ -91,13 +92,15 @@ class PanelGemm {
     tile_rows_ = rows ? std::clamp<int64_t>(*rows, 1, kTileRows) : kTileRows;
     const bool few = rows && *rows <= kRowUnit;
     depth_block_ = kDepthBlock;
-    if (std::optional<int64_t> words = words_.static_value()) {
+    part_words_ =
+        at_.parts() == 1 ? words_ : floor_div(ops::depth_of_part(depth_, at_.parts()), Dim(each_));
+    if (std::optional<int64_t> words = part_words_.static_value()) {
       const int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
       const int64_t limit = *words <= whole ? whole : few ? kDepthFewRows : kDepthBlock;
       const int64_t blocks = std::max<int64_t>(ceil_div(*words, limit), 1);
       depth_block_ = std::max(round_up(ceil_div(*words, blocks), kUnit), kUnit);
     }
-    depth_blocks_ = dim_max(ceil_div(words_, Dim(depth_block_)), Dim(1));
+    depth_blocks_ = dim_max(ceil_div(part_words_, Dim(depth_block_)), Dim(1));
     stride_ = depth_block_ + kUnit;
     is_cached_ = (!rows || *rows > kTileRows) && depth_block_ > kDepthCached;
     cached_words_ = round_up(ceil_div(depth_block_, ceil_div(depth_block_, kDepthCached)), kUnit);
@@ -111,7 +114,7 @@ class PanelGemm {
     // Rows that are no whole tile get tiles of their own, each in a row unit.
     slots_ = block_rows_ + Dim(6 * kRowUnit);
     const Dim threads = Dim(kir::kDimThreads, {.min = 1});
-    const Dim tasks = panels_ * ceil_div(at_.rows(), block_rows_) * product(at_.batch());
+    const Dim tasks = panels_ * ceil_div(at_.rows(), block_rows_) * at_.tasks();
     block_panels_ = dim_max(ceil_div(tasks, threads * Dim(tasks_per_thread(rows))), Dim(1));
     block_panels_ = dim_min(block_panels_, dim_max(panels_, Dim(1)));
   }
@@ -119,14 +122,20 @@ class PanelGemm {
   void set_costs(const Dim& row_blocks, const Dim& column_blocks) {
     kir::Kernel& kernel = b_.kernel();
     const Dim columns = block_panels_ * Dim(kPanelColumns);
-    kernel.grid = product(at_.batch()) * row_blocks * column_blocks;
-    kernel.bytes_per_index = columns * words_ * Dim(4);
-    kernel.ops_per_index = columns * words_ * dim_min(at_.rows(), block_rows_) * Dim(2);
+    kernel.grid = at_.tasks() * row_blocks * column_blocks;
+    kernel.bytes_per_index = columns * part_words_ * Dim(4);
+    kernel.ops_per_index = columns * part_words_ * dim_min(at_.rows(), block_rows_) * Dim(2);
   }
 
   void emit_depth_block(Val block) {
-    from_ = b_.mul(block, b_.i64(depth_block_));
-    count_ = least(b_.i64(depth_block_), b_.sub(b_.dim(words_), from_));
+    const Val into = b_.mul(block, b_.i64(depth_block_));
+    from_ = b_.add(part_from_, into);
+    count_ = least(b_.i64(depth_block_), b_.sub(b_.dim(part_words_), into));
+    if (at_.parts() > 1) {
+      // The last part may be short, those that follow it empty.
+      const Val rest = b_.sub(b_.dim(words_), from_);
+      count_ = b_.binary(kir::Op::kSMax, least(count_, rest), b_.i64(0));
+    }
     later_ = b_.cmp(kir::Pred::kNe, block, b_.i64(0));
     last_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
     for_each_tile([&](Val row, Val place, int64_t rows) { copy_tile(row, place, rows); });
@@ -180,13 +189,15 @@ class PanelGemm {
     spec.right = *e_.packed_buffer;
     spec.rows = rows;
     spec.sums_stride = kPanelColumns;
-    spec.left_stride = stride_;
+    spec.left_stride = row_stride(rows);
+    spec.left_step = line_step(rows);
     Val line = is_cached_ ? place : b_.i64(0);
     if (is_blocked()) {
       line = b_.add(b_.mul(b_.sub(panel, first_panel_), b_.dim(slots_)), place);
     }
     const Val sums = b_.mul(line, b_.i64(kPanelColumns));
-    const Val left = b_.add(b_.mul(place, b_.i64(stride_)), word);
+    const Val left =
+        b_.add(b_.mul(place, b_.i64(stride_)), b_.mul(word, b_.i64(line_step(rows) / kUnit)));
     const Index at = at_.right(panel, b_.add(from_, word), b_.i64(0));
     const Val right = ops::flatten_index(b_, p_.shape(), at);
     Val add = is_blocked() ? later_ : b_.boolean(false);
@@ -203,23 +214,44 @@ class PanelGemm {
     b_.if_then(is_last_, [&] { finish(row, rows, panel, sums); });
   }
 
+  // A tile of more rows than a row unit stands in lines of 16 words: the first of every row, then
+  // the second, so that its loads go through memory in order. Words between rows, and between the
+  // lines of a row:
+  int64_t row_stride(int64_t rows) const { return rows > kRowUnit ? kUnit : stride_; }
+  static int64_t line_step(int64_t rows) {
+    return rows > kRowUnit ? round_up(rows, kRowUnit) * kUnit : kUnit;
+  }
+
   // Rows of whole words, zeros past the common dimension.
   void copy_tile(Val row, Val place, int64_t rows) {
     const Val from = b_.mul(from_, b_.i64(each_));
     const Val room = b_.mul(count_, b_.i64(each_));
-    const Val there = least(room, b_.sub(b_.dim(depth_), from));
+    const Val left = b_.binary(kir::Op::kSMax, b_.sub(b_.dim(depth_), from), b_.i64(0));
+    const Val there = least(room, left);
     const kir::Type type = kir::type_of(a_.dtype());
     const Val zero = kir::is_float(type) ? b_.constant_float(type, 0.0) : b_.constant_int(type, 0);
     const bool exact =
         depth_.is_static() && depth_.value() % (kUnit * each_) == 0 && depth_.value() > 0;
-    b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
-      const Val to = b_.mul(b_.add(place, r), b_.i64(stride_ * each_));
-      b_.loop(b_.i64(0), there, {.vector = true}, [&](Val k) {
-        const Val value = e_.context.element(a_, at_.left(b_.add(row, r), b_.add(from, k)));
-        b_.store(tile_, b_.add(to, k), value);
+    const int64_t line = kUnit * each_;
+    // `count` elements of a row from `k` on, zeros from there to `end`.
+    const auto copy = [&](Val r, Val k, Val to, Val count, Val end, int64_t multiple) {
+      b_.loop(b_.i64(0), count, {.vector = true, .multiple = multiple}, [&](Val i) {
+        const Val at = b_.add(from, b_.add(k, i));
+        b_.store(tile_, b_.add(to, i), e_.context.element(a_, at_.left(b_.add(row, r), at)));
       });
       if (exact) return;
-      b_.loop(there, room, {.vector = true}, [&](Val k) { b_.store(tile_, b_.add(to, k), zero); });
+      b_.loop(count, end, {.vector = true}, [&](Val i) { b_.store(tile_, b_.add(to, i), zero); });
+    };
+    const Val first = b_.mul(place, b_.i64(stride_ * each_));
+    b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
+      const Val to = b_.add(first, b_.mul(r, b_.i64(row_stride(rows) * each_)));
+      if (rows <= kRowUnit) return copy(r, b_.i64(0), to, there, room, 1);
+      b_.loop(b_.i64(0), room, {.step = line}, [&](Val k) {
+        const Val line_at = b_.add(to, b_.mul(k, b_.i64(line_step(rows) / kUnit)));
+        const Val end = b_.i64(line);
+        const Val rest = b_.binary(kir::Op::kSMax, b_.sub(there, k), b_.i64(0));
+        copy(r, k, line_at, exact ? end : least(rest, end), end, exact ? line : 1);
+      });
     });
   }
 
@@ -253,12 +285,12 @@ class PanelGemm {
   int64_t tile_rows_ = 0, depth_block_ = 0, stride_ = 0;
   bool is_cached_ = false;  // panels are taken kDepthCached words at a time
   int64_t cached_words_ = 0;
-  Dim depth_blocks_, block_rows_, slots_, block_panels_;
+  Dim part_words_, depth_blocks_, block_rows_, slots_, block_panels_;
   uint32_t tile_ = 0, sums_ = 0;
 
   // Values of the block being emitted.
   Val first_panel_ = nullptr, last_panel_ = nullptr, first_row_ = nullptr, last_row_ = nullptr;
-  Val from_ = nullptr, count_ = nullptr, later_ = nullptr, last_ = nullptr;
+  Val part_from_ = nullptr, from_ = nullptr, count_ = nullptr, later_ = nullptr, last_ = nullptr;
   Val is_last_ = nullptr;  // no words of the panel are left
 };
 

@@ -6,13 +6,24 @@ using kir::Val;
 using ops::Index;
 
 MatmulIndex::MatmulIndex(kir::Builder& builder, const ir::Node& matmul)
-    : b_(builder), matmul_(matmul) {
+    : b_(builder), matmul_(matmul), parts_(matmul.attrs.i("parts")) {
   Shape shape = matmul.types[0].shape;
-  if (matmul.attrs.i("parts") > 1) shape.erase(shape.begin());
+  if (parts_ > 1) shape.erase(shape.begin());
   const auto rank = static_cast<ptrdiff_t>(matmul.operands[1].shape().size()) - 3;
   batch_ = Shape(shape.begin(), shape.begin() + rank);
   row_shape_ = Shape(shape.begin() + rank, shape.end() - 1);
   rows_ = product(row_shape_);
+}
+
+Val MatmulIndex::set_task(Val number) {
+  Val part = b_.i64(0);
+  if (parts_ > 1) {
+    const Dim batches = dim_max(product(batch_), Dim(1));
+    part = part_ = b_.index_div(number, batches);
+    number = b_.index_rem(number, batches);
+  }
+  index_ = ops::unflatten_index(b_, batch_, number);
+  return part;
 }
 
 Index MatmulIndex::batch_in(const Shape& shape) const {

@@ -14,10 +14,11 @@ class MatmulIndex {
 
   const Shape& batch() const { return batch_; }  // dimensions that the packed operand has as well
   const Dim& rows() const { return rows_; }      // of one batch, flat
-  // Chooses the batch that the indices below belong to, by its flat number.
-  void set_batch(kir::Val number) { index_ = ops::unflatten_index(b_, batch_, number); }
-  // The part of the common dimension that results belong to; only where the product has parts.
-  void set_part(kir::Val number) { part_ = number; }
+  int64_t parts() const { return parts_; }       // of the common dimension
+  // Parts times batches, and the choice of those that the indices below belong to, by their flat
+  // number; returns the part.
+  Dim tasks() const { return Dim(parts_) * product(batch_); }
+  kir::Val set_task(kir::Val number);
 
   ops::Index left(kir::Val row, kir::Val k) const;
   ops::Index right(kir::Val panel, kir::Val k, kir::Val j) const;
@@ -32,6 +33,7 @@ class MatmulIndex {
   const ir::Node& matmul_;
   Shape batch_, row_shape_;
   Dim rows_;
+  int64_t parts_;
   ops::Index index_;
   kir::Val part_ = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "tenon/passes/pack_matmul.h"
 
 #include <array>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -17,7 +18,8 @@ namespace {
 
 // Fewer rows than this do not pay for packing an operand at every call: it is read where it stands.
 constexpr int64_t kRowsWorthPacking = 64;
-// The same for words, which stand in no operand.
+// The same for words, which stand in no operand: fewer rows of bf16 are multiplied as f32, where
+// the operand stands.
 constexpr int64_t kRowsWorthWords = 16;
 // The same for an operand whose columns stand apart in memory: without packing each row of the
 // product gathers it anew.
@@ -33,9 +35,10 @@ constexpr int64_t kColumnsWorthPackingOnce = 4;
 // A shorter common dimension leaves most of a row of words empty.
 constexpr int64_t kDepthWorthWords = 16;
 
-// The most rows and columns of a product that is split over its common dimension, and the part that
-// is worth a task.
+// The most rows and columns of a product that is split over its common dimension, the most such
+// products, and the part that is worth a task.
 constexpr int64_t kFewResults = 128;
+constexpr int64_t kFewBatches = 4;
 constexpr int64_t kDepthOfPart = 4096;
 
 // Whether values are computed from constants and external data alone.
@@ -66,6 +69,11 @@ std::optional<int64_t> known_rows(const ir::Value& a, const ir::Value& b) {
   return rows.static_value();
 }
 
+// Whether an operand whose columns stand apart in memory has too few rows or columns to be packed.
+bool few_of_transposed(std::optional<int64_t> rows, std::optional<int64_t> columns) {
+  return (rows && *rows < kRowsWorthGathering) || (columns && *columns < kColumnsWorthPacking);
+}
+
 // How the product reads its right operand; words are in no operand, so they are packed.
 Right choose_right(const ir::Node& node, bool words, bool constant) {
   const ir::TensorType& a = node.operands[0].type();
@@ -79,10 +87,12 @@ Right choose_right(const ir::Node& node, bool words, bool constant) {
   }
   const std::optional<int64_t> rows = known_rows(node.operands[0], node.operands[1]);
   const bool transposed = is_transposed(node.operands[1]);
-  if (words || transposed) {
-    const int64_t least = transposed ? kRowsWorthGathering : kRowsWorthWords;
-    const bool few = (rows && *rows < least) || (columns && *columns < kColumnsWorthPacking);
-    return few ? Right::kElementwise : Right::kPacked;
+  if (transposed) return few_of_transposed(rows, columns) ? Right::kElementwise : Right::kPacked;
+  if (words) {
+    const bool few =
+        (rows && *rows < kRowsWorthWords) || (columns && *columns < kColumnsWorthPacking);
+    const bool as_floats = few && is_float(b.dtype) && (!columns || *columns >= kColumnsWorthTiles);
+    return as_floats ? Right::kInPlace : few ? Right::kElementwise : Right::kPacked;
   }
   if (columns && *columns < kColumnsWorthTiles) return Right::kElementwise;
   const bool in_place = (rows && *rows < kRowsWorthPacking) || (columns && *columns <= kFewColumns);
@@ -92,26 +102,51 @@ Right choose_right(const ir::Node& node, bool words, bool constant) {
 // Parts of a long common dimension whose sums are added up in the end, so that threads share a
 // product of few results. Their number follows from the shapes alone.
 int64_t choose_parts(const ir::Value& a, const ir::Value& b) {
-  if (b.type().rank() != 2) return 1;
-  const std::optional<int64_t> depth = b.shape()[0].static_value();
-  const std::optional<int64_t> columns = b.shape()[1].static_value();
+  const size_t rank = b.type().rank();
+  const std::optional<int64_t> depth = b.shape()[rank - 2].static_value();
+  const std::optional<int64_t> columns = b.shape()[rank - 1].static_value();
   const std::optional<int64_t> rows = known_rows(a, b);
+  Dim batches = 1;
+  for (size_t i = 0; i + 2 < rank; ++i) batches = batches * dim_max(a.shape()[i], b.shape()[i]);
   if (!depth || !columns || !rows || *depth < 2 * kDepthOfPart) return 1;
+  if (!batches.is_static() || batches.value() > kFewBatches) return 1;
   return *rows <= kFewResults && *columns <= kFewResults ? *depth / kDepthOfPart : 1;
 }
 
-// A product with one column as the sum of products of elements, which reads rows at the speed of
-// memory.
-std::optional<ir::Value> as_sum(const ir::Node& node, std::span<const ir::Value> operands) {
+// A product with one column, or with a transposed operand of few rows or columns, as the sum of
+// products of elements, which reads rows at the speed of memory.
+std::optional<ir::Value> as_sum(const ir::Node& node, std::span<const ir::Value> operands,
+                                bool constant) {
+  const ir::Value& a = operands[0];
   const ir::Value& b = operands[1];
-  if (b.type().rank() != 2 || b.shape()[1] != Dim(1)) return std::nullopt;
-  if (!is_float(node.types[0].dtype)) return std::nullopt;
+  const size_t rank = b.type().rank();
+  if (rank < 2 || a.type().rank() < 1 || !is_float(node.types[0].dtype)) return std::nullopt;
+  const bool is_column = rank == 2 && b.shape()[1] == Dim(1);
+  const bool is_few = !constant && is_transposed(b) && (rank == 2 || a.type().rank() == rank) &&
+                      few_of_transposed(known_rows(a, b), b.shape().back().static_value());
+  if (!is_column && !is_few) return std::nullopt;
   const DType type = node.types[0].dtype == DType::kF64 ? DType::kF64 : DType::kF32;
   const auto wide = [&](const ir::Value& x) {
     return x.dtype() == type ? x : ops::cast(x, type, node.location);
   };
-  const ir::Value column = ops::reshape(wide(b), Shape{b.shape()[0]}, node.location);
-  const ir::Value products = ops::mul(wide(operands[0]), column, node.location);
+  ir::Value left = wide(a);
+  ir::Value right = wide(b);
+  if (is_column) {
+    right = ops::reshape(right, Shape{b.shape()[0]}, node.location);
+  } else {
+    // [… m, 1, k] times [… 1, n, k].
+    Shape rows = a.shape();
+    rows.insert(rows.end() - 1, Dim(1));
+    left = ops::reshape(left, rows, node.location);
+    std::vector<int64_t> order(rank);
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::swap(order[rank - 2], order[rank - 1]);
+    right = ops::transpose(right, order, node.location);
+    Shape columns = right.shape();
+    columns.insert(columns.end() - 2, Dim(1));
+    right = ops::reshape(right, columns, node.location);
+  }
+  const ir::Value products = ops::mul(left, right, node.location);
   const ir::Value sums = ops::sum(products, std::vector<int64_t>{-1}, false, node.location);
   const ir::Value narrow = sums.dtype() == node.types[0].dtype
                                ? sums
@@ -171,16 +206,18 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
           return {{without_blocks(node, operands, analysis->is_constant(node.operands[1]))}};
         }
         if (node.op != matmul) return std::nullopt;
-        if (std::optional<ir::Value> sum = as_sum(node, operands)) return {{*sum}};
+        const bool constant = analysis->is_constant(node.operands[1]);
+        if (std::optional<ir::Value> sum = as_sum(node, operands, constant)) return {{*sum}};
         const auto bytes = bytes_under_casts(operands);
         if (!bytes && !is_float(node.types[0].dtype)) return std::nullopt;
         const ir::Value& a = bytes ? (*bytes)[0] : operands[0];
         const ir::Value& b = bytes ? (*bytes)[1] : operands[1];
-        const bool words = bytes || suits_words(a, b);
-        const Right right = choose_right(node, words, analysis->is_constant(node.operands[1]));
+        bool words = bytes || suits_words(a, b);
+        const Right right = choose_right(node, words, constant);
         if (right == Right::kElementwise) return std::nullopt;
+        words = words && right == Right::kPacked;
         ir::Value packed = ops::matmul_pack(b, words, node.location, right == Right::kInPlace);
-        const int64_t parts = words ? 1 : choose_parts(a, b);
+        const int64_t parts = choose_parts(a, b);
         const Dim& columns = node.types[0].shape.back();
         ir::Value product = ops::matmul_packed(a, packed, columns, b.dtype(), node.location, parts);
         if (parts > 1) product = ops::sum(product, std::vector<int64_t>{0}, false, node.location);

@@ -63,6 +63,7 @@ TEST(Products, OfWordsOnEveryPath) {
     expect_product(s, i8, i8, i32, false);
     expect_product(s, u8, i8, i32, true);
   }
+  expect_product({17, 8200, 18}, i8, i8, i32, false);  // in parts
   expect_product({40, 1, 40}, bf16, bf16, bf16, true);
   expect_product({35, 0, 33}, i8, i8, i32, true);
 }
@@ -80,6 +81,34 @@ TEST(Products, OfFloatsOnEveryPath) {
   expect_product({18, 1, 40}, bf16, bf16, bf16, false);
   expect_product({6, 33, 36}, bf16, f32, f32, false);
   expect_product({30, 33, 36}, f32, f32, f32, true);
+}
+
+// The right operand stands transposed in memory.
+TEST(Products, OfTransposedOnEveryPath) {
+  for (const Sizes& s : {Sizes{1, 37, 40}, Sizes{9, 70, 5}, Sizes{20, 3, 1}, Sizes{3, 20, 18}}) {
+    for (const DType dtype : {f32, f16}) {
+      SCOPED_TRACE(fmt::format("{}: {} {} {}", name(dtype), s.m, s.k, s.n));
+      const auto a = some_values(s.m * s.k, 1, -6);
+      const auto b = some_values(s.k * s.n, 2, -6);
+      std::vector<double> turned;
+      for (int64_t j = 0; j < s.n; ++j) {
+        for (int64_t k = 0; k < s.k; ++k) turned.push_back(b[static_cast<size_t>(k * s.n + j)]);
+      }
+      const Tensors operands = {tensor_of(a, dtype, s.m, s.k), tensor_of(turned, dtype, s.n, s.k)};
+      const std::vector<double> once = product(a, b, s);
+      expect_on_every_path([](const Tensors& x) { return matmul(x[0], transpose(x[1])); }, operands,
+                           once);
+      // The same in two batches, of which the second reads the same columns.
+      std::vector<double> twice = once;
+      for (const double value : once) twice.push_back(2 * value);
+      expect_on_every_path(
+          [](const Tensors& x) {
+            const Tensor both = stack({x[0], x[0] + x[0]}, 0);
+            return matmul(both, transpose(x[1]).expand_dims({0}));
+          },
+          operands, twice);
+    }
+  }
 }
 
 TEST(Products, OfBf16AccumulateInF32) {

@@ -23,8 +23,9 @@ struct Shape {
   int64_t words;
   bool add;
   int64_t sums_stride = 32;
-  int64_t more = 0;   // words between rows of the left operand besides
-  bool next = false;  // says which words are wanted next: far outside the buffer
+  int64_t more = 0;    // words between rows of the left operand besides
+  bool lines = false;  // 16 words of every row, then the next 16
+  bool next = false;   // says which words are wanted next: far outside the buffer
 };
 
 // One grid index; everything starts some words into its buffer.
@@ -40,7 +41,8 @@ Kernel panel_kernel(const Shape& shape) {
   const uint32_t sums = b.add_buffer("sums", is_bf16 ? DType::kF32 : DType::kI32, true);
   panel.rows = shape.rows;
   panel.sums_stride = shape.sums_stride;
-  panel.left_stride = shape.words + shape.more;
+  panel.left_stride = shape.lines ? kir::kPanelDotWords : shape.words + shape.more;
+  if (shape.lines) panel.left_step = kRooms * kir::kPanelDotWords;
   b.loop(b.begin(), b.end(), {.parallel = true}, [&](Val) {
     b.panel_dot(panel, sums, b.i64(3), b.i64(5), b.i64(7), b.dim(Dim("words")),
                 b.boolean(shape.add), shape.next ? b.i64(int64_t{1} << 40) : nullptr);
@@ -101,7 +103,10 @@ TEST(Panel, EveryKindAndNumberOfRows) {
     }
     shapes.push_back({kind, 6, 0, true, 40, 0});
     shapes.push_back({kind, 20, 160, false, 40, 0});
-    shapes.push_back({kind, 32, 64, true, 32, 16, true});
+    shapes.push_back({kind, 3, 48, false, 32, 0, true});
+    shapes.push_back({kind, 19, 96, true, 40, 0, true});
+    shapes.push_back({kind, 32, 64, true, 32, 16, false, true});
+    shapes.push_back({kind, 32, 64, true, 32, 0, true, true});
   }
   std::vector<Kernel> kernels;
   for (const Shape& shape : shapes) kernels.push_back(panel_kernel(shape));

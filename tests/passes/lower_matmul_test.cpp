@@ -170,6 +170,11 @@ const Case kCases[] = {
     {{"m", 32}, {32, 64}, {{"m", 0}}, DType::kBF16, DType::kBF16, false, true},
     {{"m", "k"}, {"k", 64}, {{"m", 3}, {"k", 0}}, DType::kI8, DType::kI8, false, true},
     {{3, "k"}, {"k", 64}, {{"k", 0}}, DType::kI8, DType::kI8, false, true},
+    {{5, 500}, {500, 40}, {}, DType::kBF16, DType::kBF16, false, true, 3},
+    {{37, 1000}, {1000, 33}, {}, DType::kU8, DType::kI8, false, true, 4},
+    {{2, 40, 2500}, {2, 2500, 9}, {}, DType::kBF16, DType::kBF16, false, true, 2},
+    {{70, 130}, {130, 40}, {}, DType::kI8, DType::kI8, false, true, 5},
+    {{"m", "k"}, {"k", 35}, {{"m", 33}, {"k", 9100}}, DType::kI8, DType::kI8, false, true, 2},
 };
 
 TEST_P(LowerMatmul, Wide) { run_case(kCases[GetParam()], true); }
