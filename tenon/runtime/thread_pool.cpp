@@ -202,11 +202,14 @@ int thread_count() { return pool().threads(); }
 
 int64_t choose_chunk(int64_t count, double nanoseconds) {
   constexpr double kInline = 20'000, kLeast = 5'000;
+  constexpr int64_t kManyIndices = 2048;
   double total = static_cast<double>(count) * nanoseconds;
   int threads = thread_count();
   if (threads == 1 || total < kInline) return std::max<int64_t>(count, 1);
   double least = std::max(1.0, kLeast / std::max(nanoseconds, 1e-9));
-  int64_t chunk = (count + threads * 32 - 1) / (threads * 32);
+  // Short pieces end together; neighbours among few indices share what they read.
+  const int64_t pieces = int64_t{threads} * (count >= kManyIndices ? 32 : 16);
+  int64_t chunk = (count + pieces - 1) / pieces;
   if (least < static_cast<double>(count)) chunk = std::max(chunk, static_cast<int64_t>(least));
   // Whole vectors and cache lines where indices are elements.
   if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;
