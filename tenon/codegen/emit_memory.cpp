@@ -175,7 +175,8 @@ void Emitter::emit_prefetch(const Inst& inst) {
   int parts = address.index.spread == Spread::kUniform ? 1 : mode_.parts;
   int64_t stride = stride_of(address).value_or(0);
   for (int part = 0; part < parts; ++part) {
-    prefetch_line(scalar_pointer(address, stride * part * mode_.lanes));
+    prefetch_line(scalar_pointer(address, stride * part * mode_.lanes),
+                  inst.streaming ? kIntoSecondCache : kIntoFirstCache);
   }
 }
 

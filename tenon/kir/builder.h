@@ -88,7 +88,7 @@ class Builder {
   void store(uint32_t buffer, Val index, Val value, bool streaming = false);
   void store_if(uint32_t buffer, Val index, Val value, Val predicate);
   void check(Val condition, int64_t code);
-  void prefetch(uint32_t buffer, Val index);
+  void prefetch(uint32_t buffer, Val index, bool far = false);
   // kPanelDot; `words` is its count, `next` its sixth argument or null.
   void panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Val left_index,
                  Val right_index, Val words, Val add, Val next = nullptr);

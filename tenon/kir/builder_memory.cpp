@@ -87,8 +87,12 @@ void Builder::check(Val condition, int64_t code) {
   effect({.op = Op::kCheck, .type = Type::kVoid, .args = {condition}, .imm_int = code});
 }
 
-void Builder::prefetch(uint32_t buffer, Val index) {
-  effect({.op = Op::kPrefetch, .type = Type::kVoid, .args = {index}, .buffer = buffer});
+void Builder::prefetch(uint32_t buffer, Val index, bool far) {
+  effect({.op = Op::kPrefetch,
+          .type = Type::kVoid,
+          .args = {index},
+          .buffer = buffer,
+          .streaming = far});
 }
 
 void Builder::panel_dot(const PanelDot& panel, uint32_t sums, Val sums_index, Val left_index,

@@ -65,7 +65,7 @@ class Rewriter {
           return b_.store_if(inst.buffer, arg(inst, 0), arg(inst, 1), arg(inst, 2));
         return b_.store(inst.buffer, arg(inst, 0), arg(inst, 1), inst.streaming);
       case Op::kCheck: return b_.check(arg(inst, 0), inst.imm_int);
-      case Op::kPrefetch: return b_.prefetch(inst.buffer, arg(inst, 0));
+      case Op::kPrefetch: return b_.prefetch(inst.buffer, arg(inst, 0), inst.streaming);
       case Op::kPanelDot:
         return b_.panel_dot(*inst.panel, inst.buffer, arg(inst, 0), arg(inst, 1), arg(inst, 2),
                             arg(inst, 3), arg(inst, 4),

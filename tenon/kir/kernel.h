@@ -164,7 +164,7 @@ std::string_view name(Type type);
                               alignment */ \
   X(kStore, "store")       /* index, T [, i1 predicate] */ \
   X(kCheck, "check")       /* i1: where false in an active lane, status becomes imm_int (not 0) */ \
-  X(kPrefetch, "prefetch") /* index: a hint, never a fault */ \
+  X(kPrefetch, "prefetch") /* index: a hint, never a fault; `far`: not into the first cache */ \
   X(kPanelDot, "paneldot") /* products of rows and a panel, see PanelDot: index of the sums, of \
                               the left words and of the right words, count of words (a multiple \
                               of 16), i1: add to the sums that are there [, index of right words \
@@ -298,8 +298,8 @@ struct Inst {
   Type type;
   Pred pred = Pred::kEq;
   bool streaming =
-      false;        // kStore, kTranspose: written past the caches; the data is not read again soon
-  uint32_t id = 0;  // unique in its kernel, given by make()
+      false;            // kStore, kTranspose: past the caches, not read again soon. kPrefetch: far
+  uint32_t id = 0;      // unique in its kernel, given by make()
   uint32_t buffer = 0;  // kLoad, kStore, kPrefetch
   int64_t imm_int = 0;
   double imm_float = 0;  // kConst of a float type

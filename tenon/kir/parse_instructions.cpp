@@ -150,6 +150,7 @@ void Parser::store(Block& into) {
 void Parser::effect(Block& into, std::string_view word) {
   Inst* inst = kernel_.make(word == "check" ? Op::kCheck : Op::kPrefetch, Type::kVoid);
   if (inst->op == Op::kPrefetch) {
+    inst->streaming = lex_.accept("far");
     access(*inst);
   } else {
     inst->args.push_back(operand(Type::kI1));

@@ -156,7 +156,8 @@ class Printer {
       case Op::kIf: return conditional(inst);
       case Op::kStore: return store(inst);
       case Op::kCheck: return line(fmt::format("check{}, {}", uses(inst), inst.imm_int));
-      case Op::kPrefetch: return line("prefetch " + access(inst));
+      case Op::kPrefetch:
+        return line((inst.streaming ? "prefetch far " : "prefetch ") + access(inst));
       case Op::kPanelDot: return panel_dot(inst);
       case Op::kTranspose: return transpose(inst);
       default: break;

@@ -25,6 +25,8 @@ constexpr int64_t kShortRow = 256;  // shorter rows than this share a grid index
 constexpr int64_t kManyGroups = 16;
 constexpr int64_t kWorthTiling = 32;      // shorter sides of a transposed read stay as they are
 constexpr int64_t kTile = 64;             // side of a tile of a transposed read
+constexpr int64_t kWorthCalling = 64;     // elements of a row that is called before it is taken
+constexpr int64_t kRowsAhead = 4;         // how many rows before
 constexpr int64_t kBand = 32;             // rows that are turned side by side
 constexpr int64_t kByteBand = 64;         // the same of bytes: a whole line of the result
 constexpr int64_t kPiece = 128;           // columns of a band that one grid index turns
@@ -67,9 +69,11 @@ class Nest {
                                                                          : tiles(*across);
     }
     const Dim outer = product(Shape(shape_.begin(), shape_.end() - 1));
+    if (outer == Dim(1)) return flat(count);
     if (static_below(outer, kFewRows) && !static_below(shape_.back(), 2 * kBlock)) {
       return blocks(outer);
     }
+    if (takes_rows()) return take_rows();
     nest(default_grid_dims());
   }
 
@@ -106,6 +110,47 @@ class Nest {
       ops::Index index = row_index(outer, g);
       for (const ir::Value& value : kept) keep_row(value, index, [](Val) {});
       inner_loops(index);
+    });
+  }
+
+  // The only root is rows of an operand in memory, at positions that come from elsewhere: the
+  // machine cannot foresee the next one.
+  bool takes_rows() const {
+    const ir::Value& root = frame_.body().roots[0];
+    const ir::Node& node = *root.node;
+    if (frame_.body().roots.size() != 1 || node.op->name != "take" || !vector_) return false;
+    const ir::Value& from = node.operands[0];
+    return frame_.context().buffer_of(from) && from.shape().size() == 2 &&
+           node.attrs.i("axis") == 0 && frame_.streams(0) &&
+           !static_below(shape_.back(), kWorthCalling);
+  }
+
+  void take_rows() {
+    const ir::Node& node = *frame_.body().roots[0].node;
+    const ir::Value& from = node.operands[0];
+    const ir::Value& positions = node.operands[1];
+    const Shape outer(shape_.begin(), shape_.end() - 1);
+    const Dim rows = product(outer);
+    frame_.grid_loop(rows, false, [&](Val g) {
+      ops::Index index = row_index(outer, g);
+      Val later =
+          b_.binary(kir::Op::kSMin, b_.add(g, b_.i64(kRowsAhead)), b_.sub(b_.dim(rows), b_.i64(1)));
+      b_.set_bound(later, rows);
+      Val position = frame_.context().element(positions, row_index(outer, later));
+      position = ops::cast(b_, position, positions.dtype(), DType::kI64);
+      Val count = b_.dim(from.shape()[0]);
+      Val from_end = b_.cmp(kir::Pred::kSLt, position, b_.i64(0));
+      position = b_.select(from_end, b_.add(position, count), position);
+      Val first = b_.mul(position, b_.dim(from.shape()[1]));
+      kir::LoopSpec spec;
+      spec.vector = true;
+      spec.multiple = std::max<int64_t>(1, shape_.back().known_divisor());
+      b_.loop(b_.i64(0), b_.dim(shape_.back()), spec, [&](Val j) {
+        b_.prefetch(*frame_.context().buffer_of(from), b_.add(first, j), true);
+        index.push_back(j);
+        frame_.store_roots(index);
+        index.pop_back();
+      });
     });
   }
 

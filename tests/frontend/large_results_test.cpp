@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "tenon/base/error.h"
 #include "tenon/frontend/compile.h"
 #include "tenon/frontend/functions.h"
 #include "tenon/frontend/nn.h"
@@ -63,6 +64,25 @@ TEST(LargeResults, Transposes) {
   expect_turned<float>(3, 100, 14000);
   expect_turned<int64_t>(1, 1543, 1400);
   expect_turned<int16_t>(1, 3001, 2999);
+}
+
+TEST(LargeResults, RowsTaken) {
+  constexpr int64_t kRows = 100;
+  constexpr int64_t kColumns = 1000;
+  constexpr int64_t kTaken = 4300;
+  const Tensor x = arange(kRows * kColumns, f32).reshape({kRows, kColumns});
+  std::vector<int64_t> positions;
+  for (int64_t k = 0; k < kTaken; ++k) positions.push_back(k * k * 7 % (2 * kRows) - kRows);
+  const auto fast = compile([](const Tensor& y, const Tensor& at) { return take(y, at); });
+  const std::vector<float> got = fast(x, tensor(positions)).to_vector<float>();
+  size_t wrong = 0;
+  for (int64_t k = 0; k < kTaken * kColumns; ++k) {
+    const int64_t row = (positions[static_cast<size_t>(k / kColumns)] + kRows) % kRows;
+    wrong += got[static_cast<size_t>(k)] != static_cast<float>(row * kColumns + k % kColumns);
+  }
+  EXPECT_EQ(wrong, 0U);
+  positions.back() = kRows;
+  EXPECT_THROW(fast(x, tensor(positions)).eval(), IndexError);
 }
 
 }  // namespace

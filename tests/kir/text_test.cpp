@@ -46,6 +46,7 @@ constexpr const char* kEverything =
     %26 = dot4us %11, %12, %10 : i32
     %27 = dot2bf16 %25, %11, %12 : f32
     prefetch x[%2]
+    prefetch far x[%2]
     store s[0], %21
     store streaming out[i], %25
     store out[i], %22 if %3
