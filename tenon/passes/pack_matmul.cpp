@@ -28,6 +28,9 @@ constexpr int64_t kRowsWorthGathering = 2;
 constexpr int64_t kColumnsWorthPacking = 16;
 // Rows of an operand with few columns are read where they stand: a panel is not much denser.
 constexpr int64_t kFewColumns = 64;
+// So is an operand of so many bytes, which the first cache holds, for no more rows than these.
+constexpr int64_t kFewBytes = 32768;
+constexpr int64_t kRowsOfFewBytes = 512;
 // Fewer columns leave most lanes of a tile empty.
 constexpr int64_t kColumnsWorthTiles = 2;
 // The same for an operand that is packed once: a panel of one column is 32 times its size.
@@ -95,7 +98,12 @@ Right choose_right(const ir::Node& node, bool words, bool constant) {
     return as_floats ? Right::kInPlace : few ? Right::kElementwise : Right::kPacked;
   }
   if (columns && *columns < kColumnsWorthTiles) return Right::kElementwise;
-  const bool in_place = (rows && *rows < kRowsWorthPacking) || (columns && *columns <= kFewColumns);
+  const Dim bytes =
+      b.shape[b.rank() - 2] * b.shape.back() * Dim(static_cast<int64_t>(size_of(b.dtype)));
+  const bool small = !is_half(b.dtype) && rows && *rows <= kRowsOfFewBytes && bytes.is_static() &&
+                     bytes.value() <= kFewBytes;
+  const bool in_place =
+      small || (rows && *rows < kRowsWorthPacking) || (columns && *columns <= kFewColumns);
   return in_place ? Right::kInPlace : Right::kPacked;
 }
 

@@ -70,8 +70,9 @@ TEST(Products, OfWordsOnEveryPath) {
 
 TEST(Products, OfFloatsOnEveryPath) {
   // Right operands that are read where they stand, in few rows or columns, and packed ones.
-  for (const Sizes& s : {Sizes{1, 5, 40}, Sizes{3, 70, 50}, Sizes{17, 3, 2}, Sizes{33, 41, 7},
-                         Sizes{20, 33, 17}, Sizes{70, 40, 70}, Sizes{9, 21, 1}, Sizes{5, 0, 20}}) {
+  for (const Sizes& s :
+       {Sizes{1, 5, 40}, Sizes{3, 70, 50}, Sizes{17, 3, 2}, Sizes{33, 41, 7}, Sizes{20, 33, 17},
+        Sizes{70, 40, 70}, Sizes{70, 100, 90}, Sizes{9, 21, 1}, Sizes{5, 0, 20}}) {
     for (const DType dtype : {f32, f64, f16}) expect_product(s, dtype, dtype, dtype, false);
   }
   // Over a long common dimension in parts, and sums of products.
