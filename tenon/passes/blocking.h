@@ -12,6 +12,12 @@ namespace tenon::passes {
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
 
+// How much of `part` elements from `first` on a side of `length` elements has.
+inline kir::Val part_length(kir::Builder& b, kir::Val first, const Dim& length, int64_t part) {
+  if (length.known_divisor() % part == 0) return b.i64(part);
+  return b.binary(kir::Op::kSMin, b.i64(part), b.sub(b.dim(length), first));
+}
+
 // Tasks of a product that each thread should find. Those of few rows copy little, and many short
 // ones end together.
 inline int64_t tasks_per_thread(std::optional<int64_t> rows) { return rows && *rows <= 4 ? 16 : 4; }

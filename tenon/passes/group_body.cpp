@@ -228,4 +228,10 @@ class Copier {
 
 GroupBody make_body(const Group& group, bool collapse) { return Copier(group, collapse).run(); }
 
+std::vector<ir::NodePtr> nodes_of(const GroupBody& body) {
+  ir::Graph graph;
+  graph.results = body.roots;
+  return graph.nodes();
+}
+
 }  // namespace tenon::passes

@@ -21,4 +21,7 @@ struct GroupBody {
 // Copies the group with inputs replaced by parameters. With `collapse`, merges dimensions.
 GroupBody make_body(const Group& group, bool collapse);
 
+// Every node that the roots need, in order of creation.
+std::vector<ir::NodePtr> nodes_of(const GroupBody& body);
+
 }  // namespace tenon::passes

@@ -29,6 +29,7 @@ class KernelFrame {
   const GroupBody& body() const { return body_; }
   kir::Builder& builder() { return builder_; }
   GroupContext& context() { return *context_; }
+  const GroupContext& context() const { return *context_; }
   uint32_t root_buffer(size_t root) const { return root_buffers_[root]; }
   // Whether a root is so large that it is written past the caches.
   bool streams(size_t root) const;

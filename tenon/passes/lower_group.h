@@ -6,7 +6,9 @@
 //     with row reductions, over rows: what depends on the row alone stands before the inner loop;
 //   - few long rows are cut into blocks, so that both threads have work;
 //   - a last dimension of a few elements is flattened into the vector loop;
-//   - a transposed read goes through square tiles, copied and turned in registers.
+//   - a transposed read goes through square tiles, copied and turned in registers, and a transpose
+//     that stands alone through bands of rows;
+//   - rows that a take reads are called into the caches before their turn.
 #pragma once
 
 #include "tenon/kir/kernel.h"
