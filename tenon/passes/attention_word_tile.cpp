@@ -99,17 +99,16 @@ Val raise_bases(Kernel& a, Val t, Val j, Val most) {
 }
 
 // A weight as bf16 numbers, each of which cuts off what the ones before leave: the upper halves of
-// what is returned.
+// what is returned; the lower ones are 0, also where a number is too small to be normal.
 std::array<Val, Kernel::kWordTerms> terms_of(Kernel& a, Val weight) {
   std::array<Val, Kernel::kWordTerms> terms{};
   for (Val& term : terms) {
-    Val bits = a.b.convert(Op::kBitcast, Type::kI32, weight);
-    if (&term == &terms.back()) {
-      term = bits;
-      break;
+    if (&term != terms.data()) {
+      Val before = a.b.convert(Op::kBitcast, Type::kF32, *(&term - 1));
+      weight = a.b.sub(weight, before);
     }
+    Val bits = a.b.convert(Op::kBitcast, Type::kI32, weight);
     term = a.b.binary(Op::kAnd, bits, a.b.constant_int(Type::kI32, -0x10000));
-    weight = a.b.sub(weight, a.b.convert(Op::kBitcast, Type::kF32, term));
   }
   return terms;
 }

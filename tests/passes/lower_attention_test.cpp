@@ -347,17 +347,25 @@ TEST(LowerAttentionValues, InfiniteValuesInWords) {
   });
 }
 
-// Scores that rise by a few powers of two from block to block, by many, and that fall.
+// Scores that rise by a few powers of two from block to block, by many, and that fall, down to
+// weights too small for an f32 number.
 TEST(LowerAttentionValues, ScoresGrow) {
-  for (const double step : {0.01, 0.06, -0.06}) {
+  for (const double step : {0.01, 0.06, -0.06, -0.15}) {
     for (const int64_t queries : {1, 13}) {
-      const Case c{.name = "growing", .q = {8, queries, 2}, .k = {8, 530, 2}, .v = {8, 530, 3}};
-      run_case(c, [step](std::vector<Literal>& in) {
-        for (int64_t i = 0; i < in[0].count(); ++i) in[0].set_double(i, 1);
-        for (int64_t i = 0; i < in[1].count(); ++i) {
-          in[1].set_double(i, step * static_cast<double>(i / 2 % 530));
-        }
-      });
+      for (const DType dtype : {DType::kF32, DType::kBF16}) {
+        const Case c{.name = "growing",
+                     .q = {8, queries, 2},
+                     .k = {8, 530, 2},
+                     .v = {8, 530, 3},
+                     .dtype = dtype,
+                     .keys = dtype};
+        run_case(c, [step](std::vector<Literal>& in) {
+          for (int64_t i = 0; i < in[0].count(); ++i) in[0].set_double(i, 1);
+          for (int64_t i = 0; i < in[1].count(); ++i) {
+            in[1].set_double(i, step * static_cast<double>(i / 2 % 530));
+          }
+        });
+      }
     }
   }
 }
