@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -80,11 +81,15 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   return file;
 }
 
-void release_pages(std::span<const std::byte> bytes) {
+void release_pages(std::span<const std::byte> file, std::span<const std::byte> part) {
+  // A page cache with huge pages maps one of them, whole, at the first access to any of it.
+  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t last = (begin + bytes.size()) / page * page;
+  const auto begin = reinterpret_cast<uintptr_t>(file.data());  // of a page
+  const uintptr_t end = (begin + file.size() + page - 1) / page * page;
+  const auto at = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t first = std::max(at / kHugePage * kHugePage, begin);
+  const uintptr_t last = std::min((at + part.size() + kHugePage - 1) / kHugePage * kHugePage, end);
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 

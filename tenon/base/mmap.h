@@ -31,9 +31,10 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Lets the system take back the memory behind the whole pages of `bytes`, which lie in the bytes of
-// a MappedFile: they are read from the file again when they are next used.
-void release_pages(std::span<const std::byte> bytes);
+// Lets the system take back the memory behind `part` of a MappedFile's bytes, `file`: it is read
+// from the file again when it is next used. So is what stands within 2 MB, which one access may
+// have brought in together.
+void release_pages(std::span<const std::byte> file, std::span<const std::byte> part);
 
 // Writes a file so that `path` holds either its old content or all of the new one: temporary file
 // in the same folder, fsync, rename, fsync of the folder. Keeps the mode of an existing regular

@@ -312,12 +312,14 @@ std::shared_ptr<const GgufFile> GgufFile::open(const std::string& path) {
 }
 
 void GgufFile::release(const GgufTensor& tensor) const {
-  if (!identity_.empty()) release_pages(tensor.data);
+  if (!identity_.empty()) release_pages(bytes_, tensor.data);
 }
 
 std::shared_ptr<const void> GgufFile::hold(const GgufTensor& tensor) const {
   if (identity_.empty()) return owner_;
-  auto release = [owner = owner_, data = tensor.data](const void*) { release_pages(data); };
+  auto release = [owner = owner_, file = bytes_, part = tensor.data](const void*) {
+    release_pages(file, part);
+  };
   return {tensor.data.data(), std::move(release)};
 }
 

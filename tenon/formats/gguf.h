@@ -98,8 +98,8 @@ class GgufFile {
   const std::string& identity() const { return identity_; }
   // Keeps the file's bytes in place, and releases the tensor's when it goes.
   std::shared_ptr<const void> hold(const GgufTensor& tensor) const;
-  // Lets the system take back the memory of a mapped file's pages that this tensor alone fills;
-  // they are read again when they are next used.
+  // Lets the system take back the memory of this tensor in a mapped file and of what stands close
+  // to it; they are read again when they are next used.
   void release(const GgufTensor& tensor) const;
 
   // In the order of the file.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tenon/base/error.h"
@@ -42,6 +43,33 @@ class Files : public testing::Test {
   }
   fs::path folder_;
 };
+
+// Pages of what the parts of a mapping touched, in memory.
+int64_t resident_pages() {
+  int64_t all = 0;
+  int64_t resident = 0;
+  int64_t shared = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident >> shared;
+  return shared;
+}
+
+TEST_F(Files, ReleasedPartsAreReadAgain) {
+  constexpr size_t kSize = (size_t{7} << 20) + 123;
+  std::string text(kSize, 'a');
+  for (size_t i = 0; i < kSize; i += 997) text[i] = static_cast<char>('b' + i % 20);
+  write_file_atomic(path("big"), bytes_of(text));
+  const auto file = MappedFile::open(path("big"));
+  const auto bytes = file->bytes();
+  for (const auto& [at, count] : std::vector<std::pair<size_t, size_t>>{
+           {0, 0}, {0, 1}, {kSize - 1, 1}, {kSize, 0}, {3'000'001, 4}, {0, kSize}}) {
+    EXPECT_TRUE(text_of(*file) == text);  // all of it is in memory
+    const int64_t before = resident_pages();
+    release_pages(bytes, bytes.subspan(at, count));
+    const auto part = static_cast<int64_t>(count) / sysconf(_SC_PAGESIZE);
+    EXPECT_LE(resident_pages(), before - part) << at << " " << count;
+  }
+  EXPECT_TRUE(text_of(*file) == text);
+}
 
 TEST_F(Files, WritesAndMaps) {
   write_file_atomic(path("a"), bytes_of("hello"));

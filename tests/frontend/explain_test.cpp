@@ -143,15 +143,15 @@ TEST(Explain, WhyNeighboursDidNotFuse) {
         const Tensor z = matmul(y, w);
         return std::tuple(y, z, sum(z));
       },
-      {.name = "f"})(TensorLayout(f32, {64, 64}), TensorLayout(f32, {64, 96}));
+      {.name = "f"})(TensorLayout(f32, {64, 64}), TensorLayout(f32, {64, 192}));
   const std::string text = program.explain();
   const size_t begin = text.find("not fused\n");
   EXPECT_EQ(
       text.substr(begin, text.find("memory:") - begin),
       "not fused\n"
-      "  @f matmul_packed → sum: f32[64, 96] in memory, no reader alone takes the product's "
+      "  @f matmul_packed → sum: f32[64, 192] in memory, no reader alone takes the product's "
       "elements once each\n"
-      "  @f matmul_pack → matmul_packed: f32[3, 64, 32] in memory, matmul_packed reads whole "
+      "  @f matmul_pack → matmul_packed: f32[6, 64, 32] in memory, matmul_packed reads whole "
       "operands\n"
       "  @f exp → matmul_packed: f32[64, 64] in memory, matmul_packed reads whole operands\n");
 }

@@ -83,6 +83,7 @@ Tensor WeightDecoder::decode_elements(const formats::GgufTensor& tensor) const {
                    staging);
     }
   });
+  file_.release(tensor);
   return Tensor(std::move(array));
 }
 
