@@ -86,7 +86,7 @@ Value prod(const Value& x, const Axes& axes = std::nullopt, bool keepdims = fals
 // NaN wins. No elements: ValueError, when the size is static while building, else when it runs.
 Value max(const Value& x, const Axes& axes = std::nullopt, bool keepdims = false,
           LocationPtr location = nullptr);
-// The lowest value of the dtype (-inf) for no elements. With `shift`: NaN may be passed over (max).
+// With the attribute shift: NaN may be passed over; no elements give the lowest value (-inf).
 Value max_or_lowest(const Value& x, const Axes& axes = std::nullopt, bool keepdims = false,
                     LocationPtr location = nullptr);
 Value min(const Value& x, const Axes& axes = std::nullopt, bool keepdims = false,
