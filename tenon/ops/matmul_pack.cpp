@@ -157,6 +157,7 @@ Dim words_of(const Dim& depth, DType dtype) {
   const Dim unit(kir::kPanelDotWords * elements_in_word(dtype));
   return floor_div(depth + unit - Dim(1), unit) * Dim(kir::kPanelDotWords);
 }
+
 const ir::OpDef kMatmulPack = {
     .name = "matmul_pack",
     .doc = "Lays the right operand of a matrix product out in panels of 32 columns.",
@@ -169,6 +170,7 @@ const ir::OpDef kMatmulPack = {
     .lower = matmul_pack_lower,
 };
 TENON_OP_SAMPLES(kMatmulPack, matmul_pack_samples)
+
 ir::Value matmul_pack(const ir::Value& b, bool words, ir::LocationPtr location, bool in_place) {
   ir::Attrs attrs{{"words", words}};
   if (in_place) attrs.set("in_place", true);

@@ -34,12 +34,16 @@ int64_t position_in(std::string_view op, const Literal& indices, int64_t k, int6
       {.label = fmt::format("{}_index", op)});
 }
 
+Val emit_from_front(kir::Builder& b, Val index, DType dtype, const Dim& dim) {
+  const Val n = b.dim(dim);
+  const Val i = cast(b, index, dtype, DType::kI64);
+  return is_unsigned(dtype) ? i : b.select(b.cmp(Pred::kSLt, i, b.i64(0)), b.add(i, n), i);
+}
+
 Position emit_position(kir::Builder& b, Val index, DType dtype, const Dim& dim) {
   const Val n = b.dim(dim);
   const Val zero = b.i64(0);
-  const Val i = cast(b, index, dtype, DType::kI64);
-  const Val from_front =
-      is_unsigned(dtype) ? i : b.select(b.cmp(Pred::kSLt, i, zero), b.add(i, n), i);
+  const Val from_front = emit_from_front(b, index, dtype, dim);
   const Val inside =
       b.binary(Op::kAnd, b.cmp(Pred::kSGe, from_front, zero), b.cmp(Pred::kSLt, from_front, n));
   b.check(inside, kCheckIndexOutOfRange);

@@ -25,5 +25,7 @@ struct Position {
   kir::Val inside;  // i1: whether the index is one of the axis
 };
 Position emit_position(kir::Builder& b, kir::Val index, DType dtype, const Dim& dim);
+// The same unchecked: negative indices from the end, all others as they are.
+kir::Val emit_from_front(kir::Builder& b, kir::Val index, DType dtype, const Dim& dim);
 
 }  // namespace tenon::ops

@@ -185,6 +185,19 @@ void AttentionKernel::narrow_reach(Row& row, Val first, Val last, Val shift) {
   if (!parts.causal) row.high = at_most(length, b.add(b.add(last, shift), window));
 }
 
+void AttentionKernel::if_reached(Val low, Val high, const std::function<void(Val, Val)>& body) {
+  low = at_least(b.sub(low, first_key), b.i64(0));
+  Val size = b.i64(kPanel);
+  Val first = b.binary(Op::kSDiv, low, size);
+  from = b.mul(first, size);
+  count = at_most(b.sub(high, first_key), b.i64(key_block));
+  b.if_then(b.cmp(kir::Pred::kSLt, from, count), [&] {
+    Val end = ceil_of(count, kPanel);
+    panels_end = b.mul(end, size);
+    body(first, end);
+  });
+}
+
 Val AttentionKernel::clamped_row(Val r) {
   return b.add(first_row, at_most(r, b.sub(row_count, b.i64(1))));
 }

@@ -2,6 +2,7 @@
 // memory, and the values of the block of rows and the tile that are being emitted.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "tenon/ops/attention.h"
@@ -50,6 +51,9 @@ struct AttentionKernel {
   Row row_at(kir::Val row);
   // The keys that queries first … last reach together.
   void set_reach(Row& row, kir::Val first, kir::Val last);
+  // Where keys low ≤ t < high meet the block from first_key on: sets `from`, `count` and
+  // `panels_end` and runs body(first panel, end of the panels).
+  void if_reached(kir::Val low, kir::Val high, const std::function<void(kir::Val, kir::Val)>& body);
   // Rows that only fill the last tile repeat the last one.
   kir::Val clamped_row(kir::Val r);
 

@@ -181,12 +181,7 @@ void emit_word_tile(Kernel& a, Val t) {
     a.set_reach(outer, b.i64(0), last);
     a.set_reach(inner, last, b.i64(0));
   }
-  Val low = a.at_least(b.sub(outer.low, a.first_key), b.i64(0));
-  Val panel = b.i64(kPanel);
-  a.from = b.mul(b.binary(Op::kSDiv, low, panel), panel);
-  a.count = a.at_most(b.sub(outer.high, a.first_key), b.i64(Kernel::kWordKeys));
-  b.if_then(b.cmp(Pred::kSLt, a.from, a.count), [&] {
-    a.panels_end = b.mul(a.ceil_of(a.count, kPanel), panel);
+  a.if_reached(outer.low, outer.high, [&](Val, Val) {
     multiply_keys(a, t);
     if (a.bounded || a.ends_in_panel()) {
       Val after = b.cmp(Pred::kSLt, inner.high, b.add(a.first_key, a.panels_end));

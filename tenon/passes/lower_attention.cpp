@@ -99,14 +99,7 @@ void emit_tile(Kernel& a, Val tile_row) {
     low = a.at_most(low, row.low);
     high = a.at_least(high, row.high);
   }
-  low = a.at_least(a.b.sub(low, a.first_key), a.b.i64(0));
-  Val panel = a.b.i64(Kernel::kPanel);
-  Val first = a.b.binary(Op::kSDiv, low, panel);
-  a.from = a.b.mul(first, panel);
-  a.count = a.at_most(a.b.sub(high, a.first_key), a.b.i64(a.key_block));
-  a.b.if_then(a.b.cmp(Pred::kSLt, a.from, a.count), [&] {
-    Val end = a.ceil_of(a.count, Kernel::kPanel);
-    a.panels_end = a.b.mul(end, panel);
+  a.if_reached(low, high, [&](Val first, Val end) {
     emit_scores(a, first, end);
     emit_weights(a);
     add_values(a);

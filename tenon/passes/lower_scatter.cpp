@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "tenon/ops/checks.h"
 #include "tenon/ops/lower.h"
 #include "tenon/ops/ops.h"
 #include "tenon/ops/position.h"
@@ -30,8 +31,7 @@ class Scatter {
         mode_(ops::scatter_mode(node_)),
         along_(node_.op == &ops::op::put_along_axis) {
     const Shape& shape = node_.types[0].shape;
-    const int64_t axis = node_.attrs.i("axis");
-    const int64_t at = axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis;
+    const int64_t at = ops::normalize_axis(node_.op->name, node_.attrs.i("axis"), shape.size());
     axis_ = static_cast<size_t>(at);
     length_ = shape[axis_];
     outer_ = Shape(shape.begin(), shape.begin() + at);

@@ -1,6 +1,7 @@
 #include "tenon/passes/lower_take_rows.h"
 
 #include "tenon/ir/op_def.h"
+#include "tenon/ops/position.h"
 #include "tenon/passes/inner_loops.h"
 
 namespace tenon::passes {
@@ -36,10 +37,7 @@ void lower_take_rows(KernelFrame& frame) {
     Val later = b.binary(kir::Op::kSMin, b.add(g, b.i64(kRowsAhead)), b.sub(b.dim(rows), b.i64(1)));
     b.set_bound(later, rows);
     Val position = frame.context().element(positions, grid_index(b, outer, later));
-    position = ops::cast(b, position, positions.dtype(), DType::kI64);
-    Val count = b.dim(from.shape()[0]);
-    Val from_end = b.cmp(kir::Pred::kSLt, position, b.i64(0));
-    position = b.select(from_end, b.add(position, count), position);
+    position = ops::emit_from_front(b, position, positions.dtype(), from.shape()[0]);
     Val first = b.mul(position, b.dim(from.shape()[1]));
     row_loop(frame, [&](Val j) {
       b.prefetch(*frame.context().buffer_of(from), b.add(first, j), true);

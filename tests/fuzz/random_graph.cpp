@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <random>
 
 #include "tenon/base/error.h"
@@ -408,30 +409,36 @@ class Generator {
     keep(x);
   }
 
-  void gather() {
-    Known x = any();
-    if (x.rank() == 0) return;
+  struct Positions {
+    int axis;
+    Value index;  // i64, of elements of the axis
+  };
+
+  std::optional<Positions> positions(const Known& x) {
+    if (x.rank() == 0) return std::nullopt;
     const int axis = between(0, static_cast<int>(x.rank()) - 1);
     const int64_t length = size(x.shape()[static_cast<size_t>(axis)]);
-    if (length == 0) return;
+    if (length == 0) return std::nullopt;
     const Known& i = any();
-    if (!i.exact || i.rank() > 2) return;
-    Value index = ops::cast(ops::abs(ops::cast(i.value, DType::kF64)), DType::kI64);
-    index = ops::minimum(index, ops::scalar_int(DType::kI64, length - 1));
+    if (!i.exact || i.rank() > 2) return std::nullopt;
+    const Value index = ops::cast(ops::abs(ops::cast(i.value, DType::kF64)), DType::kI64);
+    return Positions{axis, ops::minimum(index, ops::scalar_int(DType::kI64, length - 1))};
+  }
+
+  void gather() {
+    Known x = any();
+    const std::optional<Positions> at = positions(x);
+    if (!at) return;
+    const auto& [axis, index] = *at;
     x.value = ops::take(x.value, index, axis);
     keep(x);
   }
 
   void scatter() {
     const Known x = any();
-    if (x.rank() == 0) return;
-    const int axis = between(0, static_cast<int>(x.rank()) - 1);
-    const int64_t length = size(x.shape()[static_cast<size_t>(axis)]);
-    if (length == 0) return;
-    const Known& i = any();
-    if (!i.exact || i.rank() > 2) return;
-    Value index = ops::cast(ops::abs(ops::cast(i.value, DType::kF64)), DType::kI64);
-    index = ops::minimum(index, ops::scalar_int(DType::kI64, length - 1));
+    const std::optional<Positions> at = positions(x);
+    if (!at) return;
+    const auto& [axis, index] = *at;
     const char* mode = chance(50) ? "set" : chance(50) ? "max" : "min";
     Value updates = chance(50) ? ops::take(x.value, index, axis) : ops::scalar(x.dtype(), 1);
     if (chance(50)) updates = ops::minimum(updates, ops::scalar(x.dtype(), 2));
