@@ -1,5 +1,6 @@
 // What this machine can do, the yardsticks of the benchmark table: copying into reused memory,
-// reading, and multiply-adds, on every CPU that the process may use. Prints one JSON array.
+// reading, and multiply-adds, on every CPU that the process may use. Prints one JSON array; names
+// of limits as arguments choose.
 #include <fmt/format.h>
 #include <immintrin.h>
 #include <sys/mman.h>
@@ -179,37 +180,44 @@ void report_fresh_copy(Report& report, const std::string& name, size_t bytes, in
              fmt::format("memcpy of {} B into untouched memory, {} threads", bytes, threads));
 }
 
-void report_read(Report& report, size_t bytes, int threads) {
+void report_read(Report& report, const std::string& name, size_t bytes, int threads) {
   const Buffer from = touched(bytes);
   const Timing time = time_together(threads, 9, [&](int thread) {
     const Range part = part_of(bytes, thread, threads);
     sink = sink + static_cast<double>(read_all(from.get() + part.begin, part.size));
   });
   const double giga = static_cast<double>(bytes) / 1e6;
-  report.add("read", "GB/s", giga / time.min, giga / time.median,
+  report.add(name, "GB/s", giga / time.min, giga / time.median,
              fmt::format("plain loop, {} threads", threads));
 }
 
-void report_fma(Report& report, int threads) {
+void report_fma(Report& report, const std::string& name, int threads) {
   const bool wide = __builtin_cpu_supports("avx512f") != 0;
   const Timing time = time_together(threads, 9, [&](int) {
     sink = sink + static_cast<double>(wide ? fma_avx512() : fma_avx2());
   });
   const double flops = 2.0 * (wide ? 16 : 8) * kAccumulators * kFmaSteps * threads / 1e6;
-  report.add("fma_f32", "GFLOP/s", flops / time.min, flops / time.median,
+  report.add(name, "GFLOP/s", flops / time.min, flops / time.median,
              fmt::format("{}, {} threads", wide ? "avx512" : "avx2", threads));
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const std::vector<std::string> names(argv + 1, argv + argc);
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const size_t gelu = size_t{32} * 1000 * 4096 * 4;
+  const size_t square = size_t{4096} * 4096 * 4;
   Report report;
-  report_copies(report, "copy_524", size_t{32} * 1000 * 4096 * 4, threads);
-  report_fresh_copy(report, "copy_524_fresh", size_t{32} * 1000 * 4096 * 4, threads);
-  report_copies(report, "copy_64", size_t{4096} * 4096 * 4, threads);
-  report_read(report, size_t{32} * 1000 * 4096 * 4, threads);
-  report_fma(report, threads);
+  const std::pair<std::string, std::function<void(const std::string&)>> limits[] = {
+      {"copy_524", [&](auto& name) { report_copies(report, name, gelu, threads); }},
+      {"copy_524_fresh", [&](auto& name) { report_fresh_copy(report, name, gelu, threads); }},
+      {"copy_64", [&](auto& name) { report_copies(report, name, square, threads); }},
+      {"read", [&](auto& name) { report_read(report, name, gelu, threads); }},
+      {"fma_f32", [&](auto& name) { report_fma(report, name, threads); }}};
+  for (const auto& [name, measure] : limits) {
+    if (names.empty() || std::count(names.begin(), names.end(), name) > 0) measure(name);
+  }
   report.print();
   return 0;
 }

@@ -1,10 +1,7 @@
-#!/usr/bin/env python3
-"""Measures Tenon and the peers, row by row: peers.py [ROW…] writes build/tenon_bench.json and
-build/peers/results.json.
+"""The peers: installs them, runs one row of one of them.
 
-A machine's speed drifts, so a row is measured by Tenon and by each peer within minutes. The peers live in
-build/peers/venv, installed when missing. Every row of every peer runs in a process of its own, with as many
-threads as the machine has CPUs. With ROWs the others keep what was measured before.
+They live in build/peers/venv, installed when missing. Every row runs in a process of its own, with as many threads as
+the machine has CPUs.
 """
 import json
 import os
@@ -13,16 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-
-from rows import ROWS
 
 HOME = os.path.abspath("build/peers")
 VENV = os.path.join(HOME, "venv")
 PYTHON = os.path.join(VENV, "bin", "python")
+CACHE = os.path.join(HOME, "cache")
 HERE = os.path.dirname(os.path.abspath(__file__))
-TENON = os.path.abspath("build/release/bench/tenon_bench")
-TENON_RESULTS = os.path.abspath("build/tenon_bench.json")
 
 # Peer → what pip installs for it, and the free disk (GB) that takes. Cheapest first.
 PEERS = {
@@ -74,7 +67,8 @@ def environment(cache):
     return values
 
 
-def ask(peer, *row, cache):
+def ask(peer, *row, cache=CACHE):
+    """What measure.py prints for a row, or about the peer; {"error": …} when that failed."""
     command = [PYTHON, os.path.join(HERE, "peer", "measure.py"), peer, *row]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS,
@@ -87,13 +81,13 @@ def ask(peer, *row, cache):
     return json.loads(lines[-1])
 
 
-def measure(peer, name, shared):
+def measure(peer, name):
     """One row; the first-call rows see a cache that is empty, or that a process before them filled."""
     if name.startswith("llm_start"):  # once a process; the file is in memory after the first
-        values = [ask(peer, name, cache=shared) for _ in range(4)][1:]
+        values = [ask(peer, name) for _ in range(4)][1:]
         return next((v for v in values if "error" in v), min(values, key=lambda v: v.get("min", 0)))
     if name not in ("first_call", "first_call_cached"):
-        return ask(peer, name, cache=shared)
+        return ask(peer, name)
     values = []
     with tempfile.TemporaryDirectory() as kept:
         if name == "first_call_cached":
@@ -107,55 +101,9 @@ def measure(peer, name, shared):
     return {"min": min(values), "median": values[len(values) // 2]}
 
 
-def measure_tenon(name, all_rows):
-    """Puts Tenon's results of one row into `all_rows`, by name."""
-    run = subprocess.run([TENON, name], stdout=subprocess.PIPE, text=True, check=True)
-    for row in json.loads(run.stdout):
-        all_rows[row["name"]] = row
-        print(f"{'tenon':<10} {row['name']:<24} {row['min']}", file=sys.stderr)
-
-
-def load(path, otherwise):
-    if not os.path.exists(path):
-        return otherwise
-    with open(path) as file:
-        return json.load(file)
-
-
-def save(path, value):
-    with open(path, "w") as file:
-        json.dump(value, file, indent=1)
-
-
-def main():
+def about(peer):
+    """Installs a peer when it is missing; what it is called with its version, and the names of its rows."""
     os.makedirs(HOME, exist_ok=True)
-    wanted = sys.argv[1:] or [row.name for row in ROWS]
-    shared = os.path.join(HOME, "cache")
-    path = os.path.join(HOME, "results.json")
-    results = {"peers": {}, "rows": {}}
-    tenon = {}
-    if sys.argv[1:]:  # a few rows are measured again: keep the others
-        results = load(path, results)
-        tenon = {row["name"]: row for row in load(TENON_RESULTS, [])}
-    results["date"] = time.strftime("%Y-%m-%d")
-    rows_of = {}
-    for peer in PEERS:
-        about = {"version": install(peer)}
-        if about["version"] is None:
-            about = ask(peer, cache=shared)
-        results["peers"][peer] = about.get("version") or "not usable: " + about["error"]
-        rows_of[peer] = about.get("rows", [])
-    for name in wanted:
-        measure_tenon(name, tenon)
-        save(TENON_RESULTS, list(tenon.values()))
-        for peer in PEERS:
-            if name not in rows_of[peer]:
-                continue
-            result = measure(peer, name, shared)
-            results["rows"].setdefault(name, {})[peer] = result
-            print(f"{peer:<10} {name:<24} {result.get('min', result.get('error'))}", file=sys.stderr)
-            save(path, results)
-    save(path, results)
-
-
-main()
+    error = install(peer)
+    answer = {"error": error} if error else ask(peer)
+    return answer.get("version") or "not usable: " + answer["error"], answer.get("rows", [])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Joins limits, Tenon's rows and the peers' into the benchmark table.
+"""The benchmark table of what run.py measured.
 
-usage: table.py LIMITS.json TENON.json [PEERS.json] [--write docs/performance.md]
+usage: table.py build/bench.json [--write docs/performance.md]
 Every line gives Tenon's best time, each reference and the ratio to it, and whether the row's bars are
 reached; a row without a number of Tenon's is listed too. --write replaces this CPU's section.
 """
@@ -9,17 +9,11 @@ import argparse
 import json
 import os
 import re
-import time
 
 from rows import BY_NAME, ROWS
 
 # Limits that rows are held against, and what the table calls them.
 LIMIT_NAMES = {"copy_524": "copy", "copy_524_fresh": "fresh copy", "copy_64": "copy"}
-
-
-def load(path):
-    with open(path) as file:
-        return json.load(file)
 
 
 def cpu_name():
@@ -44,10 +38,12 @@ def number(value, unit):
 class Line:
     """One row of the table: Tenon's value, the references by name, the verdict on each bar."""
 
-    def __init__(self, row, tenon, peers, limits):
+    def __init__(self, row, measured, values):
+        """`measured`: of this row, by Tenon, limits and peers. `values`: limits and rows that bars may name."""
         self.row = row
-        self.value = tenon.get("min") if tenon else None
-        self.notes = (tenon or {}).get("notes", "")
+        tenon, peers = measured.get("tenon", {}), measured.get("peers", {})
+        self.value = tenon.get("min")
+        self.notes = tenon.get("notes", "")
         self.peers = {p: r["min"] for p, r in peers.items() if "min" in r}
         self.failed = {p: r["error"] for p, r in peers.items() if "error" in r}
         self.references = dict(self.peers)
@@ -55,8 +51,9 @@ class Line:
             best = max if row.is_rate else min
             self.references["best"] = best(self.peers.values())
         for other, _ in row.bars:
-            if other in limits:
-                self.references[other] = limits[other]["min"]
+            value = measured.get("limits", {}).get(other) or values.get(other)
+            if value:
+                self.references[other] = value["min"]
 
     def ratio(self, other):
         """How many times better than `other` Tenon is: over 1 is better."""
@@ -95,12 +92,12 @@ class Line:
         return [self.row.title, number(self.value, self.row.unit), ", ".join(shown) or "–", self.verdict() or "–"]
 
 
-def section(lines, limits, peers):
-    about = ", ".join(v for v in (peers or {}).get("peers", {}).values())
+def section(lines, results):
+    about = ", ".join(results["peers"].values())
     out = [f"## {cpu_name()}", "",
-           f"{time.strftime('%Y-%m-%d')}; times are the best of many, in the row's unit; in brackets how many times",
+           f"{results['date']}; times are the best of many, in the row's unit; in brackets how many times",
            "faster Tenon is than that reference (below 1: slower).", "",
-           "Limits: " + ", ".join(f"{name} {number(r['min'], r['unit'])}" for name, r in limits.items()) + ".", ""]
+           "Limits: " + ", ".join(f"{name} {number(r['min'], r['unit'])}" for name, r in results["limits"].items()) + ".", ""]
     if about:
         out += [f"Peers: {about}.", ""]
     out += ["| work | Tenon | references | bar |", "|---|---|---|---|"]
@@ -122,17 +119,15 @@ def write_section(path, text):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("limits")
-    parser.add_argument("tenon")
-    parser.add_argument("peers", nargs="?")
+    parser.add_argument("results")
     parser.add_argument("--write")
     options = parser.parse_args()
-    limits = {r["name"]: r for r in load(options.limits)}
-    tenon = {r["name"]: r for r in load(options.tenon)}
-    peers = load(options.peers) if options.peers and os.path.exists(options.peers) else None
-    measured = (peers or {}).get("rows", {})
-    lines = [Line(row, tenon.get(row.name), measured.get(row.name, {}), {**limits, **tenon}) for row in ROWS]
-    text = section(lines, limits, peers)
+    with open(options.results) as file:
+        results = json.load(file)
+    rows = results["rows"]
+    values = results["limits"] | {name: row["tenon"] for name, row in rows.items() if "tenon" in row}
+    lines = [Line(row, rows.get(row.name, {}), values) for row in ROWS]
+    text = section(lines, results)
     print(text)
     if options.write:
         write_section(options.write, text)
