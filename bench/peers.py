@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = {
     "numpy": (["numpy", "threadpoolctl"], 1),
     "jax": (["jax"], 2),
+    "onnxruntime": (["onnxruntime", "onnx"], 1),
     "mlx": (["mlx[cpu]"], 2),
     "max": (["modular"], 8),
     "torch": (["torch"], 16),  # the registry's wheel brings the CUDA libraries along
