@@ -12,6 +12,8 @@ namespace {
 
 // Larger results than this leave the caches before anyone reads them.
 constexpr int64_t kStreamingBytes = int64_t{16} << 20;
+// The same for products: their operands need the second cache.
+constexpr int64_t kStreamingProduct = int64_t{8} << 20;
 
 Dim bytes_of(const ir::Value& value) {
   return product(value.shape()) * Dim(static_cast<int64_t>(size_of(value.dtype())));
@@ -71,7 +73,8 @@ KernelFrame::KernelFrame(const Group& group, GroupBody body, const std::string& 
 
 bool KernelFrame::streams(size_t root) const {
   const Dim bytes = bytes_of(body_.roots[root]);
-  return bytes.is_static() && bytes.value() >= kStreamingBytes;
+  const int64_t least = group_.kind == Group::Kind::kMatmul ? kStreamingProduct : kStreamingBytes;
+  return bytes.is_static() && bytes.value() >= least;
 }
 
 void KernelFrame::store_roots(std::span<const kir::Val> index, kir::Val inside) {

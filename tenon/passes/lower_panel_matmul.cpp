@@ -30,6 +30,8 @@ constexpr int64_t kDepthCached = 256;
 constexpr int64_t kCallingTiles = 4;
 constexpr int64_t kMostBlockTiles = 8;
 constexpr int64_t kWordBytes = 4;
+// Lines of a row that are copied before the next row's.
+constexpr int64_t kLinesTogether = 8;
 
 int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
 
@@ -51,7 +53,6 @@ class PanelGemm {
         p_(emission.matmul.operands[1]),
         at_(b_, emission.matmul),
         acc_(is_float(a_.dtype()) ? DType::kF32 : DType::kI32) {
-    check_internal(e_.packed_buffer.has_value(), "a packed operand in words is in memory");
     measure();
   }
 
@@ -61,8 +62,13 @@ class PanelGemm {
     set_costs(row_blocks, column_blocks);
     tile_ = b_.add_scratch("rows", a_.dtype(), slots_ * Dim(stride_ * each_));
     const Dim one = is_cached_ ? slots_ : Dim(round_up(tile_rows_, kRowUnit));
-    const Dim sums = is_blocked() ? slots_ * block_panels_ : one;
+    // While a panel is multiplied, the results of the one before are written.
+    const Dim sums = is_blocked() ? slots_ * block_panels_ : is_cached_ ? one * Dim(2) : one;
     sums_ = b_.add_scratch("sums", acc_, sums * Dim(kPanelColumns));
+    if (!e_.packed_buffer) {
+      const int64_t words = is_cached_ ? cached_words_ : depth_block_;
+      panel_ = b_.add_scratch("panel", p_.dtype(), Dim(words * kPanelColumns));
+    }
     b_.loop(b_.begin(), b_.end(), {.parallel = true}, [&](Val g) {
       const Val column_block = b_.index_rem(g, column_blocks);
       const Val rest = b_.index_div(g, column_blocks);
@@ -102,7 +108,8 @@ class PanelGemm {
     }
     depth_blocks_ = dim_max(ceil_div(part_words_, Dim(depth_block_)), Dim(1));
     stride_ = depth_block_ + kUnit;
-    is_cached_ = (!rows || *rows > kTileRows) && depth_block_ > kDepthCached;
+    // Words that are packed here stay in the first cache until they are multiplied.
+    is_cached_ = (!rows || *rows > kTileRows || !e_.packed_buffer) && depth_block_ > kDepthCached;
     cached_words_ = round_up(ceil_div(depth_block_, ceil_div(depth_block_, kDepthCached)), kUnit);
 
     // A block of rows fills a quarter of the second cache: panels stream through the rest.
@@ -139,22 +146,59 @@ class PanelGemm {
     later_ = b_.cmp(kir::Pred::kNe, block, b_.i64(0));
     last_ = b_.cmp(kir::Pred::kEq, block, b_.dim(depth_blocks_ - Dim(1)));
     for_each_tile([&](Val row, Val place, int64_t rows) { copy_tile(row, place, rows); });
+    if (is_cached_) return emit_cached_panels();
     b_.loop(first_panel_, last_panel_, {}, [&](Val panel) {
-      if (!is_cached_) return emit_words(panel, b_.i64(0), count_);
-      // Without words there is one round all the same: it sets the sums to 0.
-      const Val end = b_.binary(kir::Op::kSMax, count_, b_.i64(1));
-      b_.loop(b_.i64(0), end, {.step = cached_words_}, [&](Val word) {
-        emit_words(panel, word, least(b_.i64(cached_words_), b_.sub(count_, word)));
+      pack_words(panel, b_.i64(0), count_);
+      for_each_tile([&](Val row, Val place, int64_t rows) {
+        emit_tile(place, rows, panel, b_.i64(0), count_);
+        const auto all = [&] { finish(row, place, panel, b_.i64(0), b_.i64(rows)); };
+        is_blocked() ? b_.if_then(last_, all) : all();
       });
     });
   }
 
-  // Words from `word` of the depth block of one panel, for all tiles.
-  void emit_words(Val panel, Val word, Val count) {
-    const Val done = b_.cmp(kir::Pred::kEq, b_.add(word, count), count_);
-    is_last_ = b_.binary(kir::Op::kAnd, last_, done);
-    for_each_tile(
-        [&](Val row, Val place, int64_t rows) { emit_tile(row, place, rows, panel, word, count); });
+  // Each panel in parts that stay in the first cache. A share of the rows of a tile's results is
+  // written after each part of the next panel: the stores go on while tiles are multiplied.
+  void emit_cached_panels() {
+    // Without words there is one round all the same: it sets the sums to 0.
+    const Val end = b_.binary(kir::Op::kSMax, count_, b_.i64(1));
+    const int64_t rounds = ceil_div(depth_block_, cached_words_);
+    const Val after = b_.select(last_, b_.i64(1), b_.i64(0));
+    b_.loop(first_panel_, b_.add(last_panel_, after), {}, [&](Val panel) {
+      const Val before = b_.sub(panel, b_.i64(1));
+      const Val there = b_.cmp(kir::Pred::kSLt, panel, last_panel_);
+      const Val finishes =
+          b_.binary(kir::Op::kAnd, last_, b_.cmp(kir::Pred::kSGe, before, first_panel_));
+      b_.loop(b_.i64(0), end, {.step = cached_words_}, [&](Val word) {
+        const Val count = least(b_.i64(cached_words_), b_.sub(count_, word));
+        const Val round = b_.index_div(word, Dim(cached_words_));
+        const Val is_last = b_.cmp(kir::Pred::kEq, b_.add(word, count), count_);
+        b_.if_then(there, [&] { pack_words(panel, word, count); });
+        for_each_tile([&](Val row, Val place, int64_t rows) {
+          b_.if_then(there, [&] { emit_tile(place, rows, panel, word, count); });
+          b_.if_then(finishes, [&] {
+            const Val share = b_.i64(ceil_div(rows, rounds));
+            const Val from = least(b_.mul(round, share), b_.i64(rows));
+            const Val to =
+                b_.select(is_last, b_.i64(rows), least(b_.add(from, share), b_.i64(rows)));
+            finish(row, place, before, from, to);
+          });
+        });
+      });
+    });
+  }
+
+  // Packs words of a panel from `word` of the depth block on, where no memory holds them packed.
+  void pack_words(Val panel, Val word, Val count) {
+    if (e_.packed_buffer) return;
+    b_.loop(b_.i64(0), count, {}, [&](Val w) {
+      const Val line = b_.mul(w, b_.i64(kPanelColumns));
+      b_.loop(b_.i64(0), b_.i64(kPanelColumns), {.vector = true, .multiple = kPanelColumns},
+              [&](Val j) {
+                const Index at = at_.right(panel, b_.add(from_, b_.add(word, w)), j);
+                b_.store(panel_, b_.add(line, j), e_.context.element(p_, at));
+              });
+    });
   }
 
   // Calls visit(row, place, rows) for the tiles of the block: rows from `row`, which stand in
@@ -182,36 +226,40 @@ class PanelGemm {
     });
   }
 
-  void emit_tile(Val row, Val place, int64_t rows, Val panel, Val word, Val count) {
+  void emit_tile(Val place, int64_t rows, Val panel, Val word, Val count) {
     PanelDot spec;
     spec.kind = kind_of(a_.dtype());
     spec.left = tile_;
-    spec.right = *e_.packed_buffer;
+    spec.right = e_.packed_buffer.value_or(panel_);
     spec.rows = rows;
     spec.sums_stride = kPanelColumns;
     spec.left_stride = row_stride(rows);
     spec.left_step = line_step(rows);
-    Val line = is_cached_ ? place : b_.i64(0);
-    if (is_blocked()) {
-      line = b_.add(b_.mul(b_.sub(panel, first_panel_), b_.dim(slots_)), place);
-    }
-    const Val sums = b_.mul(line, b_.i64(kPanelColumns));
+    const Val sums = sums_of(panel, place);
     const Val left =
         b_.add(b_.mul(place, b_.i64(stride_)), b_.mul(word, b_.i64(line_step(rows) / kUnit)));
-    const Index at = at_.right(panel, b_.add(from_, word), b_.i64(0));
-    const Val right = ops::flatten_index(b_, p_.shape(), at);
+    const Val right =
+        e_.packed_buffer
+            ? ops::flatten_index(b_, p_.shape(), at_.right(panel, b_.add(from_, word), b_.i64(0)))
+            : b_.i64(0);
     Val add = is_blocked() ? later_ : b_.boolean(false);
     if (is_cached_) add = b_.binary(kir::Op::kOr, add, b_.cmp(kir::Pred::kNe, word, b_.i64(0)));
     Val next = nullptr;
-    if (is_cached_) {
+    if (is_cached_ && e_.packed_buffer) {
       const Val quarter =
           b_.binary(kir::Op::kAnd, b_.index_div(place, Dim(kTileRows)), b_.i64(kCallingTiles - 1));
       const Val share = b_.mul(count, b_.i64(kPanelColumns / kCallingTiles));
       next = b_.add(b_.add(right, b_.mul(count, b_.i64(kPanelColumns))), b_.mul(quarter, share));
     }
     b_.panel_dot(spec, sums_, sums, left, right, count, add, next);
-    if (!is_cached_ && !is_blocked()) return finish(row, rows, panel, sums);
-    b_.if_then(is_last_, [&] { finish(row, rows, panel, sums); });
+  }
+
+  // Where the sums of a tile and panel start.
+  Val sums_of(Val panel, Val place) {
+    if (!is_blocked() && !is_cached_) return b_.i64(0);
+    const Val number = b_.sub(panel, first_panel_);
+    const Val slot = is_blocked() ? number : b_.binary(kir::Op::kAnd, number, b_.i64(1));
+    return b_.mul(b_.add(b_.mul(slot, b_.dim(slots_)), place), b_.i64(kPanelColumns));
   }
 
   // A tile of more rows than a row unit stands in lines of 16 words: the first of every row, then
@@ -243,20 +291,32 @@ class PanelGemm {
       b_.loop(count, end, {.vector = true}, [&](Val i) { b_.store(tile_, b_.add(to, i), zero); });
     };
     const Val first = b_.mul(place, b_.i64(stride_ * each_));
-    b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
-      const Val to = b_.add(first, b_.mul(r, b_.i64(row_stride(rows) * each_)));
-      if (rows <= kRowUnit) return copy(r, b_.i64(0), to, there, room, 1);
-      b_.loop(b_.i64(0), room, {.step = line}, [&](Val k) {
-        const Val line_at = b_.add(to, b_.mul(k, b_.i64(line_step(rows) / kUnit)));
-        const Val end = b_.i64(line);
-        const Val rest = b_.binary(kir::Op::kSMax, b_.sub(there, k), b_.i64(0));
-        copy(r, k, line_at, exact ? end : least(rest, end), end, exact ? line : 1);
+    const auto row_at = [&](Val r) {
+      return b_.add(first, b_.mul(r, b_.i64(row_stride(rows) * each_)));
+    };
+    if (rows <= kRowUnit) {
+      b_.loop(b_.i64(0), b_.i64(rows), {},
+              [&](Val r) { copy(r, b_.i64(0), row_at(r), there, room, 1); });
+      return;
+    }
+    // Some lines of every row at a time, which fill the first cache's lines that they share.
+    b_.loop(b_.i64(0), room, {.step = kLinesTogether * line}, [&](Val group) {
+      const Val group_end = least(b_.add(group, b_.i64(kLinesTogether * line)), room);
+      b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
+        b_.loop(group, group_end, {.step = line}, [&](Val k) {
+          const Val line_at = b_.add(row_at(r), b_.mul(k, b_.i64(line_step(rows) / kUnit)));
+          const Val end = b_.i64(line);
+          const Val rest = b_.binary(kir::Op::kSMax, b_.sub(there, k), b_.i64(0));
+          copy(r, k, line_at, exact ? end : least(rest, end), end, exact ? line : 1);
+        });
       });
     });
   }
 
-  void finish(Val row, int64_t rows, Val panel, Val sums) {
-    b_.loop(b_.i64(0), b_.i64(rows), {}, [&](Val r) {
+  // Rows `from` to `to` of the tile's results.
+  void finish(Val row, Val place, Val panel, Val from, Val to) {
+    const Val sums = sums_of(panel, place);
+    b_.loop(from, to, {}, [&](Val r) {
       const Val line = b_.add(sums, b_.mul(r, b_.i64(kPanelColumns)));
       const Val first = b_.mul(panel, b_.i64(kPanelColumns));
       b_.loop(b_.i64(0), b_.i64(kPanelColumns), {.vector = true, .multiple = kPanelColumns},
@@ -286,12 +346,11 @@ class PanelGemm {
   bool is_cached_ = false;  // panels are taken kDepthCached words at a time
   int64_t cached_words_ = 0;
   Dim part_words_, depth_blocks_, block_rows_, slots_, block_panels_;
-  uint32_t tile_ = 0, sums_ = 0;
+  uint32_t tile_ = 0, sums_ = 0, panel_ = 0;
 
   // Values of the block being emitted.
   Val first_panel_ = nullptr, last_panel_ = nullptr, first_row_ = nullptr, last_row_ = nullptr;
   Val part_from_ = nullptr, from_ = nullptr, count_ = nullptr, later_ = nullptr, last_ = nullptr;
-  Val is_last_ = nullptr;  // no words of the panel are left
 };
 
 }  // namespace

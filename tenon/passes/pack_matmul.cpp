@@ -19,7 +19,7 @@ namespace {
 // Fewer rows than this do not pay for packing an operand at every call: it is read where it stands.
 constexpr int64_t kRowsWorthPacking = 64;
 // The same for words, which stand in no operand: fewer rows of bf16 are multiplied as f32, where
-// the operand stands.
+// the operand stands, and fewer of bytes by words that their own kernel packs.
 constexpr int64_t kRowsWorthWords = 16;
 // The same for an operand whose columns stand apart in memory: without packing each row of the
 // product gathers it anew.
@@ -77,7 +77,7 @@ bool few_of_transposed(std::optional<int64_t> rows, std::optional<int64_t> colum
   return (rows && *rows < kRowsWorthGathering) || (columns && *columns < kColumnsWorthPacking);
 }
 
-// How the product reads its right operand; words are in no operand, so they are packed.
+// How the product reads its right operand.
 Right choose_right(const ir::Node& node, bool words, bool constant) {
   const ir::TensorType& a = node.operands[0].type();
   const ir::TensorType& b = node.operands[1].type();
@@ -92,10 +92,12 @@ Right choose_right(const ir::Node& node, bool words, bool constant) {
   const bool transposed = is_transposed(node.operands[1]);
   if (transposed) return few_of_transposed(rows, columns) ? Right::kElementwise : Right::kPacked;
   if (words) {
-    const bool few =
-        (rows && *rows < kRowsWorthWords) || (columns && *columns < kColumnsWorthPacking);
-    const bool as_floats = few && is_float(b.dtype) && (!columns || *columns >= kColumnsWorthTiles);
-    return as_floats ? Right::kInPlace : few ? Right::kElementwise : Right::kPacked;
+    const bool few_rows = rows && *rows < kRowsWorthWords;
+    const bool few_columns = columns && *columns < kColumnsWorthPacking;
+    if (!few_rows && !few_columns) return Right::kPacked;
+    const bool suits =
+        is_float(b.dtype) ? !columns || *columns >= kColumnsWorthTiles : !few_columns;
+    return suits ? Right::kInPlace : Right::kElementwise;
   }
   if (columns && *columns < kColumnsWorthTiles) return Right::kElementwise;
   const Dim bytes =
@@ -223,7 +225,7 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
         bool words = bytes || suits_words(a, b);
         const Right right = choose_right(node, words, constant);
         if (right == Right::kElementwise) return std::nullopt;
-        words = words && right == Right::kPacked;
+        words = bytes || (words && right == Right::kPacked);
         ir::Value packed = ops::matmul_pack(b, words, node.location, right == Right::kInPlace);
         const int64_t parts = choose_parts(a, b);
         const Dim& columns = node.types[0].shape.back();

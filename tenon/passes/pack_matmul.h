@@ -6,8 +6,8 @@
 //   (two when that operand is a transposed one, else 64), becomes matmul_packed(a, matmul_pack(b));
 //   of fewer rows, or of 2 to 64 columns, it reads the right operand in place; the others stay and
 //   are lowered by their element form. The same holds for bf16 by bf16, and for i32 products of i8
-//   or u8 by i8, cast to i32, which are packed in words from 16 rows and columns on; bf16 below
-//   that reads the right operand in place.
+//   or u8 by i8, cast to i32, which are packed in words from 16 rows and columns on; below that bf16
+//   and bytes of 16 columns read the right operand in place.
 //   A float product with one column, or with one row or fewer than 16 columns of a transposed
 //   operand that is not constant, becomes a sum of products of elements. One of few rows and
 //   columns (128) over a long common dimension (8192, known) in at most four batches becomes one in
