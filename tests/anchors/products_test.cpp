@@ -64,6 +64,7 @@ TEST(Products, OfWordsOnEveryPath) {
     expect_product(s, u8, i8, i32, true);
   }
   expect_product({17, 8200, 18}, i8, i8, i32, false);  // in parts
+  expect_product({15, 1100, 40}, u8, i8, i32, false);  // words are packed as they are needed
   expect_product({40, 1, 40}, bf16, bf16, bf16, true);
   expect_product({35, 0, 33}, i8, i8, i32, true);
 }
