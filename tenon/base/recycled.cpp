@@ -1,6 +1,7 @@
 #include "tenon/base/recycled.h"
 
 #include <array>
+#include <atomic>
 #include <new>
 
 #include "tenon/base/of_thread.h"
@@ -25,6 +26,38 @@ struct List {
   size_t count = 0;
 };
 
+constexpr size_t kSizes = kRecycledBytes / kUnit + 1;
+
+size_t most_of(size_t size) { return kKeptBytes / (size * kUnit); }
+
+// By size, what threads had no room for, in lists of a quarter of what a thread keeps: what one
+// thread makes and another drops comes back this way.
+class Spare {
+ public:
+  Free* take(size_t size) {
+    for (std::atomic<Free*>& place : places_[size]) {
+      if (place.load(std::memory_order_relaxed) == nullptr) continue;
+      if (Free* list = place.exchange(nullptr, std::memory_order_acquire)) return list;
+    }
+    return nullptr;
+  }
+  bool give(Free* list, size_t size) {
+    for (std::atomic<Free*>& place : places_[size]) {
+      Free* none = nullptr;
+      if (place.compare_exchange_strong(none, list, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  static size_t length(size_t size) { return most_of(size) / 4; }
+
+ private:
+  std::array<std::array<std::atomic<Free*>, 4>, kSizes> places_{};
+};
+constinit Spare spare;
+
 size_t units(size_t bytes) { return bytes == 0 ? 1 : (bytes + kUnit - 1) / kUnit; }
 
 // The blocks that a thread keeps, by size in units.
@@ -41,17 +74,35 @@ class Lists {
 
   void* take(size_t size) {
     List& list = lists_[size];
+    if (list.first == nullptr) {
+      list.first = spare.take(size);
+      list.count = list.first == nullptr ? 0 : Spare::length(size);
+    }
     return list.first == nullptr ? nullptr : pop(list);
   }
   bool give(void* block, size_t size) {
     List& list = lists_[size];
-    if ((list.count + 1) * size * kUnit > kKeptBytes) return false;
+    if (list.count == most_of(size) && !give_spare(list, size)) return false;
     list.first = ::new (block) Free{list.first};
     ++list.count;
     return true;
   }
 
  private:
+  static bool give_spare(List& list, size_t size) {
+    Free* last = list.first;
+    for (size_t i = 1; i < Spare::length(size); ++i) last = last->next;
+    Free* const rest = last->next;
+    last->next = nullptr;
+    if (!spare.give(list.first, size)) {
+      last->next = rest;
+      return false;
+    }
+    list.first = rest;
+    list.count -= Spare::length(size);
+    return true;
+  }
+
   static void* pop(List& list) {
     Free* block = list.first;
     list.first = block->next;
@@ -59,7 +110,7 @@ class Lists {
     return block;
   }
 
-  std::array<List, kRecycledBytes / kUnit + 1> lists_{};
+  std::array<List, kSizes> lists_{};
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace tenon {
 inline constexpr size_t kRecycledBytes = size_t{4} << 10;  // larger blocks come from operator new
 
 // At least `bytes`, aligned to 64. `give_recycled` takes it back with the same `bytes`, on any
-// thread; a thread keeps at most 64 KB of blocks of one size.
+// thread. A thread keeps at most 64 KB of blocks of one size; as many again pass between threads
+// that make blocks and threads that drop them. No lock is taken.
 TENON_API void* take_recycled(size_t bytes);
 TENON_API void give_recycled(void* block, size_t bytes) noexcept;
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/base/recycled.h"
 #include "tenon/frontend/engine.h"
 #include "tenon/frontend/trace.h"
 #include "tenon/interp/interpreter.h"
@@ -174,6 +175,8 @@ void evaluate(const std::vector<TensorState*>& states) {
 runtime::Array& writable_array(const Tensor& tensor) {
   TensorState& state = *tensor.state();
   if (!state.ready) evaluate({&state});
+  // Nothing holds the old contents: so it is at every call after the first.
+  if (!state.captured && !state.value) return state.array;
   std::lock_guard lock(evaluating);
   if (state.captured.exchange(false)) {
     state.array = state.array.copy();
@@ -189,12 +192,12 @@ runtime::Array& writable_array(const Tensor& tensor) {
   return state.array;
 }
 
-runtime::Array donate(const Tensor& tensor, const std::string& to) {
+runtime::Array donate(const Tensor& tensor, const std::shared_ptr<const std::string>& to) {
   TensorState& state = *tensor.state();
-  auto donated = std::make_shared<const Donated>(Donated{to, state.type()});
+  auto donated = std::allocate_shared<const Donated>(
+      Recycled<Donated>(), Donated{to, state.array.dtype(), state.array.dims()});
   const bool own = !state.borrowed && state.array.writable();
   runtime::Array taken = own ? writable_array(tensor) : state.array.copy();
-  std::lock_guard lock(evaluating);
   state.donated = std::move(donated);
   state.array = {};
   state.value = {};

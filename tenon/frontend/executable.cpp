@@ -1,5 +1,6 @@
 #include "tenon/frontend/executable.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -55,6 +56,7 @@ struct Executable::Impl {
   Staged staged;
   std::vector<program::Weight> weights;
   std::vector<Donation> donations;
+  std::shared_ptr<const std::string> name;  // of the function, for tensors that outlive this
   std::unique_ptr<Engine> engine;
   bool complete = false;
 };
@@ -64,6 +66,7 @@ Executable::Executable(Staged staged, const CompileOptions& options)
   impl_->staged = std::move(staged);
   impl_->weights = program::externals_of(impl_->staged.graph);
   impl_->complete = impl_->weights.empty();
+  impl_->name = std::make_shared<const std::string>(name());
   impl_->donations = match_donations(impl_->staged.signature, options.donate);
   std::vector<runtime::ArgumentSpec> specs = impl_->staged.signature.argument_specs();
   for (const Donation& donation : impl_->donations) specs[donation.argument].writable = true;
@@ -125,22 +128,23 @@ void Executable::donate_arguments(const CallLeaves& call,
                                   std::vector<runtime::Array>& arguments) const {
   if (impl_->donations.empty()) return;
   const program::Signature& signature = staged().signature;
-  std::vector<bool> written;
-  for (const program::TensorGuard& guard : signature.tensors) written.push_back(guard.writable);
-  for (const Donation& donation : impl_->donations) {
-    const uint32_t at = donation.argument;
-    for (uint32_t i = 0; i < written.size(); ++i) {
-      if (!written[i] || call.tensors[i]->state() != call.tensors[at]->state()) continue;
+  const std::vector<Donation>& donations = impl_->donations;
+  for (auto donation = donations.begin(); donation != donations.end(); ++donation) {
+    const uint32_t at = donation->argument;
+    for (uint32_t i = 0; i < signature.tensors.size(); ++i) {
+      const auto is_it = [i](const Donation& earlier) { return earlier.argument == i; };
+      const bool written =
+          signature.tensors[i].writable || std::any_of(donations.begin(), donation, is_it);
+      if (!written || call.tensors[i]->state() != call.tensors[at]->state()) continue;
       const std::vector<std::string> routes = signature.tensor_routes();
       throw ValueError(fmt::format("{}: donated argument {} is the tensor of argument {} too, "
                                    "which is written",
                                    name(), routes[at], routes[i]),
                        {.label = "argument_overlap"});
     }
-    written[at] = true;
   }
-  for (const Donation& donation : impl_->donations) {
-    arguments[donation.argument] = donate(*call.tensors[donation.argument], name());
+  for (const Donation& donation : donations) {
+    arguments[donation.argument] = donate(*call.tensors[donation.argument], impl_->name);
   }
 }
 

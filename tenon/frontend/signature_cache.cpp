@@ -1,5 +1,6 @@
 #include "tenon/frontend/signature_cache.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <string_view>
@@ -146,16 +147,32 @@ SignatureCache::Recent* SignatureCache::recent() const {
   return recents == nullptr ? nullptr : &(*recents)[id_ % recents->size()];
 }
 
+SignatureCache::EntryPtr SignatureCache::find_recent(Recent& recent, const program::Leaves& call,
+                                                     std::type_index type) const {
+  if (recent.cache != id_) return nullptr;
+  for (auto at = recent.entries.begin(); at != recent.entries.end(); ++at) {
+    EntryPtr entry = at->lock();
+    if (entry == nullptr || !entry->matches(call, type)) continue;
+    std::rotate(recent.entries.begin(), at, at + 1);
+    return entry;
+  }
+  return nullptr;
+}
+
 std::shared_ptr<const void> SignatureCache::find(const program::Leaves& call,
                                                  std::type_index type) const {
   Recent* last = recent();
-  EntryPtr entry = last != nullptr && last->cache == id_ ? last->entry.lock() : nullptr;
-  if (entry == nullptr || !entry->matches(call, type)) {
+  EntryPtr entry = last == nullptr ? nullptr : find_recent(*last, call, type);
+  if (entry == nullptr) {
     const uint64_t hash = hash_call(call);
     std::shared_lock lock(mutex_);
     entry = find_entry(hash, call, type);
     if (entry == nullptr) return nullptr;
-    if (last != nullptr) *last = {id_, entry};
+    if (last != nullptr) {
+      if (last->cache != id_) *last = {id_, {}};
+      std::rotate(last->entries.begin(), last->entries.end() - 1, last->entries.end());
+      last->entries[0] = entry;
+    }
   }
   return used_now(std::move(entry))->program;
 }

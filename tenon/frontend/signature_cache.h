@@ -2,6 +2,7 @@
 // dtypes and sizes. Thread-safe and bounded; the program used least recently goes first.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,8 @@ class SignatureCache {
  public:
   explicit SignatureCache(size_t limit);
 
-  // The program for calls like this one with results of `type`, or null. A call like the thread's
-  // last one takes no lock and hashes nothing: it is compared with that one's signature.
+  // The program for calls like this one with results of `type`, or null. A call like one of the
+  // thread's last four takes no lock and hashes nothing: it is compared with their signatures.
   std::shared_ptr<const void> find(const program::Leaves& call, std::type_index type) const;
   // Keeps `program` unless an equal call's has been kept meanwhile; returns the one that is kept.
   std::shared_ptr<const void> insert(const program::Leaves& call, std::type_index type,
@@ -52,12 +53,13 @@ class SignatureCache {
     mutable std::atomic<uint64_t> used{0};
   };
   using EntryPtr = std::shared_ptr<const Entry>;
-  // What a thread found last in a cache.
+  // What a thread found last in a cache, newest first.
   struct Recent {
     uint64_t cache = 0;
-    std::weak_ptr<const Entry> entry;
+    std::array<std::weak_ptr<const Entry>, 4> entries;
   };
   Recent* recent() const;  // null when the thread's objects are gone
+  EntryPtr find_recent(Recent& recent, const program::Leaves& call, std::type_index type) const;
   EntryPtr find_entry(uint64_t hash, const program::Leaves& call, std::type_index type) const;
   EntryPtr used_now(EntryPtr entry) const;
   void evict();

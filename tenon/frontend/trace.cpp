@@ -47,7 +47,7 @@ std::string made_at(const ir::Value& value) {
 
 ir::TensorType TensorState::type() const {
   if (layout != nullptr) return {layout->dtype(), layout->shape()};
-  if (donated != nullptr) return donated->type;
+  if (donated != nullptr) return donated->type();
   if (cell != nullptr) return cell->value.type();
   if (value) return value.type();
   return {array.dtype(), Shape(array.dims().begin(), array.dims().end())};
@@ -184,7 +184,7 @@ ir::Value resolve(const Tensor& tensor, std::string_view op, Here at) {
 void refuse_donated(const TensorState& state, std::string_view op, Here at) {
   if (state.donated == nullptr) return;
   throw ValueError(fmt::format("{}: the tensor {} was donated to {}, a result has its memory", op,
-                               brief(state.donated->type), state.donated->to),
+                               brief(state.donated->type()), *state.donated->to),
                    {.label = "donate_c4",
                     .location = str(location_of(at)),
                     .hint = "use the result, or compile without donate"});

@@ -27,8 +27,11 @@ struct BufferCell {
 
 // What is left of a tensor whose memory a program has taken.
 struct Donated {
-  std::string to;
-  ir::TensorType type;
+  std::shared_ptr<const std::string> to;
+  DType dtype;
+  Dims dims;
+
+  ir::TensorType type() const { return {dtype, Shape(dims.begin(), dims.end())}; }
 };
 
 struct TensorState {
@@ -162,6 +165,6 @@ void refuse_donated(const TensorState& state, std::string_view op, Here at);
 runtime::Array& writable_array(const Tensor& tensor);
 // Memory for the program `to` to write and to keep: the tensor's own, which has no value any more;
 // a copy of memory that is borrowed or read-only.
-runtime::Array donate(const Tensor& tensor, const std::string& to);
+runtime::Array donate(const Tensor& tensor, const std::shared_ptr<const std::string>& to);
 
 }  // namespace tenon

@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <vector>
 
 #include "tenon/base/error.h"
 #include "tenon/base/recycled.h"
+#include "tenon/runtime/block_cache.h"
 #include "tenon/runtime/thread_pool.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -25,15 +24,9 @@ constexpr size_t kSmall = kRecycledBytes;
 constexpr size_t kPage = size_t{4} << 10;
 constexpr size_t kHuge = size_t{2} << 20;
 constexpr size_t kPopulate = size_t{4} << 20;
-constexpr size_t kMaxBlocks = 512;
-
-struct Block {
-  void* data = nullptr;
-  size_t size = 0;
-};
 
 size_t rounded(size_t bytes) {
-  size_t unit = bytes >= kHuge ? kHuge : bytes >= (size_t{64} << 10) ? kPage : 512;
+  size_t unit = bytes >= kHuge ? kHuge : bytes >= (size_t{64} << 10) ? kPage : FrontBlocks::kUnit;
   return (bytes + unit - 1) / unit * unit;
 }
 
@@ -62,10 +55,11 @@ void populate(Block block) {
   });
 }
 
+// Null when the system has no such memory; the same for fresh().
 Block map_huge(size_t size) {
   void* raw =
       ::mmap(nullptr, size + kHuge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (raw == MAP_FAILED) out_of_memory(size);
+  if (raw == MAP_FAILED) return {};
   auto address = reinterpret_cast<uintptr_t>(raw);
   uintptr_t begin = (address + kHuge - 1) / kHuge * kHuge;
   if (begin != address) ::munmap(raw, begin - address);
@@ -81,9 +75,7 @@ Block map_huge(size_t size) {
 
 Block fresh(size_t size) {
   if (size >= kHuge) return map_huge(size);
-  void* data = std::aligned_alloc(kAlignment, size);
-  if (data == nullptr) out_of_memory(size);
-  return {data, size};
+  return {std::aligned_alloc(kAlignment, size), size};
 }
 
 void destroy(Block block) {
@@ -103,72 +95,9 @@ size_t keep_limit() {
   return std::max(memory / 8, size_t{256} << 20);
 }
 
-// Freed blocks, oldest first. A block serves requests down to four fifths of its size.
-class Kept {
- public:
-  Block take(size_t size) {
-    std::lock_guard lock(mutex_);
-    size_t best = blocks_.size();
-    for (size_t i = blocks_.size(); i-- > 0;) {
-      size_t have = blocks_[i].size;
-      if (have < size || have > size + size / 4) continue;
-      if (best == blocks_.size() || have < blocks_[best].size) best = i;
-      if (have == size) break;
-    }
-    if (best == blocks_.size()) {
-      ++fresh_;
-      return {};
-    }
-    ++reused_;
-    Block block = blocks_[best];
-    blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(best));
-    bytes_ -= block.size;
-    return block;
-  }
-
-  void give(Block block) {
-    std::vector<Block> evicted;
-    {
-      std::lock_guard lock(mutex_);
-      blocks_.push_back(block);
-      bytes_ += block.size;
-      size_t drop = 0;
-      while (bytes_ > limit_ || blocks_.size() - drop > kMaxBlocks) {
-        bytes_ -= blocks_[drop].size;
-        evicted.push_back(blocks_[drop++]);
-      }
-      blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(drop));
-    }
-    for (Block old : evicted) destroy(old);
-  }
-
-  void clear() {
-    std::vector<Block> all;
-    {
-      std::lock_guard lock(mutex_);
-      all.swap(blocks_);
-      bytes_ = 0;
-    }
-    for (Block block : all) destroy(block);
-  }
-
-  AllocatorStats stats() {
-    std::lock_guard lock(mutex_);
-    return {fresh_, reused_, bytes_};
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<Block> blocks_;
-  size_t bytes_ = 0;
-  const size_t limit_ = keep_limit();
-  uint64_t fresh_ = 0;
-  uint64_t reused_ = 0;
-};
-
 // Never destroyed: arrays in static storage may outlive any other static.
-Kept& kept() {
-  static Kept* instance = new Kept;
+BlockCache& kept() {
+  static BlockCache* instance = new BlockCache(keep_limit(), destroy);
   return *instance;
 }
 
@@ -183,10 +112,18 @@ std::shared_ptr<void> allocate(size_t bytes) {
   size_t size = rounded(bytes);
   Block block = kept().take(size);
   if (block.data == nullptr) block = fresh(size);
+  if (block.data == nullptr) {
+    kept().clear();
+    block = fresh(size);
+  }
+  if (block.data == nullptr) out_of_memory(bytes);
   return {block.data, [block](void*) { kept().give(block); }, Recycled<std::byte>()};
 }
 
-AllocatorStats allocator_stats() { return kept().stats(); }
+AllocatorStats allocator_stats() {
+  const BlockCache::Stats stats = kept().stats();
+  return {stats.missed, stats.taken, stats.bytes};
+}
 void release_kept_memory() { kept().clear(); }
 
 }  // namespace tenon::runtime

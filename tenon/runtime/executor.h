@@ -63,10 +63,10 @@ class Executor {
   // and compared ("argument y: dim n is 4, but argument x has n = 3" [argument_dim]), ranges and
   // divisors checked, overlap of writable arguments with others resolved: a read-only one is copied
   // first, two writable ones raise ValueError [argument_overlap]. Sets `results`, each in fresh
-  // memory of the allocator; with room in that list, sizes seen before and results up to 4 KB a
-  // call allocates nothing and takes no lock. Updates are written into the writable arguments. A
-  // failed check of a kernel raises IndexError or ValueError naming the operation; writable
-  // arguments may then hold a part of the updates.
+  // memory of the allocator; with room in that list and one of the last four sets of sizes a call
+  // allocates nothing and takes no lock. Updates are written into the writable arguments. A failed
+  // check of a kernel raises IndexError or ValueError naming the operation; writable arguments may
+  // then hold a part of the updates.
   void call(std::span<const Array> arguments, std::vector<Array>& results) const;
   std::vector<Array> call(std::span<const Array> arguments) const;
 
