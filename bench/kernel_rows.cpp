@@ -122,6 +122,12 @@ void add_kernel_rows(Rows& rows) {
   });
   add_on_square(rows, "rms_norm",
                 [](const tn::Tensor& x) { return tn::rms_norm(x, tn::ones({4096})); });
+  add_on_square(rows, "softmax_axis0", [](const tn::Tensor& x) { return tn::softmax(x, 0); });
+  add_row(rows, "layer_norm_axis1", [] {
+    return unary("layer_norm_axis1", {16, 64, 128, 128}, [](const tn::Tensor& x) {
+      return tn::layer_norm(x, tn::ones({64, 1, 1}), tn::zeros({64, 1, 1}), 1e-5, 1);
+    });
+  });
   add_row(rows, "chain20", [] { return unary("chain20", {1024, 1024}, chain20); });
   add_on_square(rows, "sum_axis0", [](const tn::Tensor& x) { return tn::sum(x, 0); });
   add_on_square(rows, "sum_axis1", [](const tn::Tensor& x) { return tn::sum(x, 1); });

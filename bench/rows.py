@@ -56,6 +56,8 @@ ROWS = [
     Row("gelu", "exact GELU (32,1000,4096)", bars=(("copy_524", 1.3), ("max", 1 / 1.1))),
     Row("gelu_fresh", "exact GELU into fresh memory", bars=(("copy_524_fresh", 1.0),)),
     norm("softmax"), norm("layer_norm"), norm("rms_norm"),
+    Row("softmax_axis0", "softmax over axis 0 (4096,4096)", bars=BEST),
+    Row("layer_norm_axis1", "layer_norm over axis 1 (16,64,128,128)", bars=BEST),
     Row("chain20", "20 elementwise ops (1024,1024)", bars=(("best", 1 / 2),)),
     matmul("2048x2048x2048", "2048³"),
     matmul("128x576x1536", "128×576×1536"),

@@ -2,7 +2,7 @@
 import jax
 import jax.numpy as jnp
 from measure import (
-    CHAIN_SHAPE, GELU_SHAPE, HEADS, MATMULS, SQUARE, first_call, normal, over_shapes, per_call, random_bins)
+    CHAIN_SHAPE, GELU_SHAPE, HEADS, IMAGES, MATMULS, SQUARE, first_call, normal, over_shapes, per_call, random_bins)
 
 
 def version():
@@ -13,9 +13,9 @@ def gelu(x):
     return x * (1 + jax.lax.erf(x * 0.7071067811865476)) * 0.5
 
 
-def normalise(x, centre):
-    x = x - x.mean(-1, keepdims=True) if centre else x
-    return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+def normalise(x, centre, axis=-1):
+    x = x - x.mean(axis, keepdims=True) if centre else x
+    return x * jax.lax.rsqrt((x * x).mean(axis, keepdims=True) + 1e-5)
 
 
 def chain(x):
@@ -55,6 +55,8 @@ ROWS = {
     "softmax": jitted(lambda x: jax.nn.softmax(x, -1), SQUARE),
     "layer_norm": jitted(lambda x: normalise(x, True), SQUARE),
     "rms_norm": jitted(lambda x: normalise(x, False), SQUARE),
+    "softmax_axis0": jitted(lambda x: jax.nn.softmax(x, 0), SQUARE),
+    "layer_norm_axis1": jitted(lambda x: normalise(x, True, 1), IMAGES),
     "chain20": jitted(chain, CHAIN_SHAPE),
     "sum_axis0": jitted(lambda x: x.sum(0), SQUARE),
     "sum_axis1": jitted(lambda x: x.sum(1), SQUARE),

@@ -41,6 +41,7 @@ ROWS = {
     "softmax": compiled(lambda x: mx.softmax(x, -1), SQUARE),
     "layer_norm": compiled(layer_norm, SQUARE),
     "rms_norm": compiled(lambda x: mx.fast.rms_norm(x, None, 1e-5), SQUARE),
+    "softmax_axis0": compiled(lambda x: mx.softmax(x, 0), SQUARE),
     "chain20": compiled(chain, CHAIN_SHAPE),
     "sum_axis0": compiled(lambda x: x.sum(0), SQUARE),
     "sum_axis1": compiled(lambda x: x.sum(1), SQUARE),

@@ -10,18 +10,18 @@ def version():
     return f"numpy {np.__version__} ({', '.join(blas)})"
 
 
-def softmax():
+def softmax(axis=-1):
     x = normal(*SQUARE)
 
     def call():
-        e = np.exp(x - x.max(-1, keepdims=True))
-        return e / e.sum(-1, keepdims=True)
+        e = np.exp(x - x.max(axis, keepdims=True))
+        return e / e.sum(axis, keepdims=True)
     return call
 
 
-def layer_norm():
-    x = normal(*SQUARE)
-    return lambda: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + np.float32(1e-5))
+def layer_norm(shape=SQUARE, axis=-1):
+    x = normal(*shape)
+    return lambda: (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + np.float32(1e-5))
 
 
 def rms_norm():
@@ -105,6 +105,8 @@ def top_k():
 ROWS = {
     "softmax": softmax,
     "layer_norm": layer_norm,
+    "softmax_axis0": lambda: softmax(0),
+    "layer_norm_axis1": lambda: layer_norm(IMAGES, 1),
     "rms_norm": rms_norm,
     "chain20": chain20,
     "attention": attention,

@@ -62,6 +62,11 @@ def scatter_rows():
     return lambda: x.index_copy_(0, rows, updates)
 
 
+def channel_norm(x):
+    x = x - x.mean(1, keepdim=True)
+    return x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-5)
+
+
 def histogram():
     rows = torch.from_numpy(random_bins())
     return lambda: torch.bincount(rows, minlength=1000)
@@ -88,6 +93,8 @@ ROWS = {
     "softmax": compiled(lambda x: torch.softmax(x, -1), SQUARE),
     "layer_norm": compiled(lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], eps=1e-5), SQUARE),
     "rms_norm": compiled(lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5), SQUARE),
+    "softmax_axis0": compiled(lambda x: torch.softmax(x, 0), SQUARE),
+    "layer_norm_axis1": compiled(channel_norm, IMAGES),
     "chain20": compiled(chain, CHAIN_SHAPE),
     "sum_axis0": compiled(lambda x: x.sum(0), SQUARE),
     "sum_axis1": compiled(lambda x: x.sum(1), SQUARE),

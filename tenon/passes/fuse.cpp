@@ -12,6 +12,7 @@
 #include "tenon/ops/scan.h"
 #include "tenon/ops/scatter.h"
 #include "tenon/passes/access.h"
+#include "tenon/passes/columns.h"
 #include "tenon/passes/fusion_notes.h"
 #include "tenon/passes/group_graph.h"
 #include "tenon/passes/value_uses.h"
@@ -240,7 +241,10 @@ class Fuser {
     if (readers.size() > 1) merge_readers(readers);
     for (Use& use : uses) use.group = groups_.find(use.group);
     readers = groups_of(uses);
-    const std::string reason = why_not_inline(value, uses, readers);
+    std::string reason = why_not_inline(value, uses, readers);
+    if (!reason.empty() && readers.size() == 1 && walk_columns(value, uses)) {
+      reason = why_not_inline(value, uses, readers);
+    }
     if (!reason.empty()) return materialise(value, uses, reason);
     for (const Use& use : uses) {
       groups_.add_member(use.group, value.node);
@@ -259,6 +263,31 @@ class Fuser {
       }
       groups_.merge(*it, reader);
     }
+  }
+
+  // Where `value` is asked for once a column of its group, and that has no reductions yet: puts the
+  // loops along the columns inside the others. `uses`: those of `value`, in one group.
+  bool walk_columns(const ir::Value& value, std::vector<Use>& uses) {
+    const int number = uses[0].group;
+    Group& group = groups_[number];
+    if (group.kind != Kind::kLoops || !group.walked.empty()) return false;
+    const bool has_loops = std::any_of(group.members.begin(), group.members.end(),
+                                       [](auto& member) { return !own_loops(*member).empty(); });
+    if (has_loops || value.shape() == group.shape) return false;
+    const std::optional<std::vector<int>> walked = column_axes(value, group.shape);
+    if (!walked) return false;
+    for (const Use& use : uses) {
+      if (use.many) return false;
+      for (LoopId loop : use.index) {
+        if (loop == kSomeLoop || std::binary_search(walked->begin(), walked->end(), loop)) {
+          return false;
+        }
+      }
+    }
+    group.walked = *walked;
+    uses_.reorder(number);
+    for (Use& use : uses) use = uses_.in_order(std::move(use));
+    return true;
   }
 
   std::string why_not_inline(const ir::Value& value, const std::vector<Use>& uses,
@@ -287,6 +316,9 @@ class Fuser {
     if (!loops) return once || work <= kCheap ? "" : "it would be computed again in an inner loop";
     if (!once || use.many) return "a reduction would run again in an inner loop";
     if (group.kind != Kind::kLoops) return "a reduction before a step of another kind";
+    if (!group.walked.empty() && !reduces_columns(*value.node, group.shape, group.walked)) {
+      return "a reduction before one along other axes";
+    }
     const size_t rank = group.shape.size();
     const bool leading = std::all_of(use.loops.begin(), use.loops.end(),
                                      [&](LoopId loop) { return loop < static_cast<LoopId>(rank); });
@@ -348,6 +380,7 @@ class Fuser {
       const Group& group = groups_[reader];
       if (group.kind != Kind::kLoops || group.shape != value.shape()) continue;
       if (groups_.is_full(reader) || reduces_contiguous(*value.node)) continue;
+      if (!group.walked.empty() && !own_loops(*value.node).empty()) continue;
       const bool at_root = std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
         return use.group != reader ||
                (!use.memory && !use.many && uses_.evaluated_once(value, use));

@@ -30,7 +30,10 @@ struct Group {
   // kLoops: leading dimensions that the grid runs over, one grid index each combination; what row
   // reductions need. The rest are loops inside.
   size_t grid_dims = 0;
-  bool rows = false;    // grid_dims is prescribed by reductions
+  bool rows = false;  // grid_dims is prescribed by reductions
+  // kLoops: axes of `shape` whose loops stand inside all others, because reductions walk along them
+  // (columns.h); sorted. Empty: loops stand in the order of the axes.
+  std::vector<int> walked;
   bool scalar = false;  // the roots' last dimension is not the vector one (reductions run inside)
   std::vector<ir::Value> inputs;  // values in memory that it reads, by first use
   // kLoops: inputs of the iteration shape of which one iteration reads the element at its own index

@@ -43,6 +43,10 @@ class Boundaries {
       for (size_t i = 0; i + 1 < root.shape().size(); ++i) tie(group.roots[0], i, root, i);
     }
     if (!group.rows || group.grid_dims == 0) return;
+    if (!group.walked.empty()) {
+      cut_around(group);
+      return;
+    }
     for (const Value& root : group.roots) {
       if (group.grid_dims < root.shape().size()) cut(root, group.grid_dims - 1);
     }
@@ -55,6 +59,17 @@ class Boundaries {
     std::vector<size_t> at(value.shape().size(), 0);
     for (size_t i = 1; i < at.size(); ++i) at[i] = at[i - 1] + (apart(value, i - 1) ? 1 : 0);
     return at;
+  }
+
+  // The axes (sorted) after merging.
+  std::vector<int> merged_axes(const Value& value, const std::vector<int>& axes) {
+    const std::vector<size_t> at = positions(value);
+    std::vector<int> merged;
+    for (int axis : axes) {
+      const int position = static_cast<int>(at[static_cast<size_t>(axis)]);
+      if (merged.empty() || merged.back() != position) merged.push_back(position);
+    }
+    return merged;
   }
 
   Shape merged(const Value& value) {
@@ -88,6 +103,17 @@ class Boundaries {
 
   void cut_all(const Value& value) {
     for (size_t i = 0; i + 1 < value.shape().size(); ++i) cut(value, i);
+  }
+
+  // Walked dimensions and others stay apart.
+  void cut_around(const Group& group) {
+    const auto walked = [&](size_t i) {
+      return std::binary_search(group.walked.begin(), group.walked.end(), static_cast<int>(i));
+    };
+    for (size_t i = 0; i + 1 < group.shape.size(); ++i) {
+      if (walked(i) == walked(i + 1)) continue;
+      for (const Value& root : group.roots) cut(root, i);
+    }
   }
 
   void tie(const Value& a, size_t i, const Value& b, size_t j) {
@@ -173,7 +199,9 @@ class Copier {
     if (group_.anchor != nullptr) body.anchor = copies_.at({group_.anchor, 0});
     const Value& first = group_.roots.front();
     body.shape = body.roots.front().shape();
-    if (group_.rows && group_.grid_dims > 0) {
+    if (group_.rows && !group_.walked.empty()) {
+      body.walked = boundaries_.merged_axes(first, group_.walked);
+    } else if (group_.rows && group_.grid_dims > 0) {
       body.grid_dims = boundaries_.positions(first)[group_.grid_dims - 1] + 1;
     }
     return body;
@@ -200,23 +228,16 @@ class Copier {
     for (const Value& value : node->operands) operands.push_back(operand(value));
     ir::Attrs attrs = node->attrs;
     if (node->op->name == "broadcast_to") attrs.set("shape", boundaries_.merged({node, 0}));
-    if (node->op->is(ir::kReduction)) attrs.set("axes", merged_axes(*node));
+    if (node->op->is(ir::kReduction)) {
+      const std::vector<int> axes = boundaries_.merged_axes(node->operands[0], reduced_axes(*node));
+      attrs.set("axes", std::vector<int64_t>(axes.begin(), axes.end()));
+    }
     ir::NodePtr made = ir::make_node(*node->op, std::move(operands), std::move(attrs));
     for (uint32_t i = 0; i < node->types.size(); ++i) {
       check_internal(made->types[i].shape == boundaries_.merged({node, i}),
                      "merging dimensions keeps shapes in step");
       copies_[{node, i}] = {made, i};
     }
-  }
-
-  std::vector<int64_t> merged_axes(const ir::Node& node) {
-    const std::vector<size_t> at = boundaries_.positions(node.operands[0]);
-    std::vector<int64_t> axes;
-    for (int axis : reduced_axes(node)) {
-      const int64_t merged = static_cast<int64_t>(at[static_cast<size_t>(axis)]);
-      if (axes.empty() || axes.back() != merged) axes.push_back(merged);
-    }
-    return axes;
   }
 
   const Group& group_;

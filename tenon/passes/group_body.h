@@ -9,13 +9,15 @@ namespace tenon::passes {
 
 // Inputs are parameters; roots are computed from them alone. Dimensions that every operation treats
 // as one are merged: an elementwise group over equal shapes becomes one dimension, a softmax over
-// the last axis of any rank becomes two. `grid_dims` counts merged dimensions.
+// the last axis of any rank becomes two. `grid_dims` and `walked` count merged
+// dimensions.
 struct GroupBody {
   std::vector<ir::Value> inputs;  // in the order of Group::inputs
   std::vector<ir::Value> roots;   // in the order of Group::roots
   ir::Value anchor;               // the rebuilt result of Group::anchor, if it has one
   Shape shape;                    // of the roots
   size_t grid_dims = 0;
+  std::vector<int> walked;  // as Group::walked, where reductions run along them
 };
 
 // Copies the group with inputs replaced by parameters. With `collapse`, merges dimensions.

@@ -120,6 +120,7 @@ bool GroupGraph::mergeable(int a, int b) const {
   const Group& x = (*this)[a];
   const Group& y = (*this)[b];
   if (x.kind != Kind::kLoops || y.kind != Kind::kLoops || x.shape != y.shape) return false;
+  if (x.walked != y.walked) return false;
   if (x.members.size() + y.members.size() > kMaxMembers) return false;
   return !reaches(a, b) && !reaches(b, a);
 }

@@ -4,6 +4,7 @@
 //   - one dimension: the grid runs over elements, in vectors;
 //   - else the grid runs over combinations of the leading dimensions and vectors over the last one;
 //     with row reductions, over rows: what depends on the row alone stands before the inner loop;
+//   - with reductions along other axes than the last, over strips of columns (lower_columns.h);
 //   - few long rows are cut into blocks, so that both threads have work;
 //   - a last dimension of a few elements is flattened into the vector loop;
 //   - a transposed read goes through square tiles, copied and turned in registers, and a transpose

@@ -6,6 +6,7 @@
 #include "tenon/passes/call_next_row.h"
 #include "tenon/passes/inner_loops.h"
 #include "tenon/passes/kept_rows.h"
+#include "tenon/passes/lower_columns.h"
 #include "tenon/passes/lower_rows_in_turn.h"
 #include "tenon/passes/lower_take_rows.h"
 #include "tenon/passes/lower_transpose.h"
@@ -34,6 +35,7 @@ class Nest {
     const Dim count = product(shape_);
     if (count == Dim(1)) return one_element();
     if (shape_.size() == 1 && !frame_.group().scalar) return flat(count);
+    if (!frame_.body().walked.empty()) return lower_columns(frame_);
     if (frame_.group().rows) return rows();
     if (static_below(shape_.back(), kSmallLast)) return flat(count);
     if (const std::optional<size_t> across = transposed_dim(frame_)) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tenon/passes/access.h"
+#include "tenon/passes/columns.h"
 
 namespace tenon::passes {
 namespace {
@@ -44,6 +45,36 @@ Use identity_use(int group, size_t rank) {
   for (size_t i = 0; i < rank; ++i) use.index.push_back(static_cast<LoopId>(i));
   use.loops = use.index;
   return use;
+}
+
+Use ValueUses::identity(int group) const {
+  const Group& at = groups_[group];
+  Use use = identity_use(group, at.shape.size());
+  use.loops = loop_order(at.shape, at.walked);
+  return use;
+}
+
+Use ValueUses::in_order(Use use) const {
+  if (use.memory) return use;
+  const std::vector<LoopId> all = identity(use.group).loops;
+  const bool some = std::find(use.index.begin(), use.index.end(), kSomeLoop) != use.index.end();
+  const std::vector<LoopId>& needed = some ? use.loops : use.index;
+  size_t depth = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (std::find(needed.begin(), needed.end(), all[i]) != needed.end()) depth = i + 1;
+  }
+  use.loops.assign(all.begin(), all.begin() + static_cast<ptrdiff_t>(depth));
+  return use;
+}
+
+void ValueUses::reorder(int group) {
+  for (auto& [value, uses] : uses_) {
+    for (Use& use : uses) {
+      if (groups_.find(use.group) != group) continue;
+      use.group = group;
+      use = in_order(std::move(use));
+    }
+  }
 }
 
 void ValueUses::ask(const ir::Value& value, Use use) {

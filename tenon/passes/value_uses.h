@@ -36,8 +36,13 @@ class ValueUses {
  public:
   explicit ValueUses(const GroupGraph& groups) : groups_(groups) {}
 
-  // The use of a value of the group's shape at the group's own index.
-  Use identity(int group) const { return identity_use(group, groups_[group].shape.size()); }
+  // The use of a value of the group's shape at the group's own index, in the order of its loops.
+  Use identity(int group) const;
+
+  // The same use under the order that the loops of its group have now.
+  Use in_order(Use use) const;
+  // Says that it has changed: in_order() of every use of `group` that was asked for.
+  void reorder(int group);
 
   // Loops of `use` inside the innermost that its index depends on are dropped.
   void ask(const ir::Value& value, Use use);

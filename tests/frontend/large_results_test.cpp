@@ -40,6 +40,35 @@ TEST(LargeResults, RowsAsAlone) {
   }
 }
 
+// Chosen columns of f(x), which stand in strips, against f of so few of them that they take another
+// way, bit for bit.
+void expect_columns_as_alone(const Function& f, const Tensor& x) {
+  const int64_t columns = x.shape().back().value();
+  const auto fast = compile(f);
+  const Tensor at = tensor(std::vector<int64_t>{0, 70, columns / 2, columns - 2, columns - 1});
+  const Tensor of_all = take(fast(x), at, -1);
+  const Tensor alone = fast(take(x, at, -1).eval());
+  EXPECT_EQ(cast(of_all, f64).to_vector<double>(), cast(alone, f64).to_vector<double>());
+}
+
+TEST(LargeResults, ColumnsAsAlone) {
+  for (const auto& [dtype, shape] : std::vector<std::pair<DType, Shape>>{{f32, {1, 4099, 1040}},
+                                                                         {f64, {3, 130, 515}},
+                                                                         {f16, {40, 3, 999}},
+                                                                         {bf16, {5, 64, 193}}}) {
+    SCOPED_TRACE(fmt::format("{} {}", name(dtype), str(shape)));
+    const Tensor x = cast(random::normal(random::key(5), shape) * 3, dtype).eval();
+    const Tensor weight = cast(random::normal(random::key(6), {shape[1], 1}), dtype).eval();
+    expect_columns_as_alone([](const Tensor& y) { return softmax(y, 1); }, x);
+    expect_columns_as_alone([&](const Tensor& y) { return softmax(y * 2, 1) * weight + y; }, x);
+    expect_columns_as_alone([](const Tensor& y) { return log_softmax(y, -2); }, x);
+    expect_columns_as_alone(
+        [&](const Tensor& y) { return layer_norm(y, weight, std::nullopt, 1e-5, 1); }, x);
+    expect_columns_as_alone(
+        [](const Tensor& y) { return (y - mean(y, 1, true)) * max(y, 1, true); }, x);
+  }
+}
+
 template <class T>
 void expect_turned(int64_t batch, int64_t rows, int64_t columns) {
   SCOPED_TRACE(fmt::format("{} ({}, {}, {})", name(dtype_of<T>()), batch, rows, columns));

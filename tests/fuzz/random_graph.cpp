@@ -524,8 +524,8 @@ class Generator {
   void normalize() {
     Known x = float_of(bounded(any(), 8));
     if (x.rank() == 0 || count(x.shape()) == 0) return;
-    const std::vector<int64_t> axes{static_cast<int64_t>(x.rank()) - 1};
-    Value n = ops::size({x.shape().back()}, DType::kF32);
+    const std::vector<int64_t> axes{between(0, static_cast<int>(x.rank()) - 1)};
+    Value n = ops::size({x.shape()[static_cast<size_t>(axes[0])]}, DType::kF32);
     Value mean = ops::div(ops::sum(x.value, axes, true), n);
     Value centered = ops::sub(x.value, mean);
     Value variance = ops::div(ops::sum(ops::square(centered), axes, true), n);
