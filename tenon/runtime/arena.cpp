@@ -6,6 +6,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/runtime/allocator.h"
+#include "tenon/runtime/skyline.h"
 
 namespace tenon::runtime {
 namespace {
@@ -15,6 +16,10 @@ constexpr size_t kQuadratic = 2048;
 // Work of the search for a better order: orders tried times the square of the intervals.
 constexpr size_t kSearchWork = size_t{1} << 20;
 constexpr size_t kSearchRounds = 3000;
+// The search below a limit: how often it begins, what it tries each time, for how many intervals.
+constexpr size_t kSearches = 40;
+constexpr size_t kTries = 300;
+constexpr size_t kSearched = 1024;
 
 size_t rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -85,94 +90,47 @@ void keep_smaller(Plan& best, const std::vector<Interval>& intervals, std::vecto
   if (best.order.empty() || plan.size < best.size) best = std::move(plan);
 }
 
-// The order of best fit on a skyline, as for strips of rectangles (Burke, Kendall, Whitwell 2004):
-// the lowest valley of what is placed takes, of the intervals that live within its steps, one that
-// lives longest; with `walls`, one that reaches its walls first. A valley that none fits into is
-// filled up.
-class Skyline {
+// Orders on a skyline; where none comes within a twentieth of `bound`, a search below that, begun
+// again and again with one or another interval favoured; then such orders without a limit. The same
+// intervals give the same plan.
+class SkylinePlans {
  public:
-  explicit Skyline(const std::vector<Interval>& intervals) : intervals_(intervals) {
-    for (const Interval& interval : intervals) {
-      steps_.push_back(interval.first);
-      steps_.push_back(uint64_t{interval.last} + 1);
-    }
-    std::sort(steps_.begin(), steps_.end());
-    steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
-    for (const Interval& interval : intervals) {
-      begin_.push_back(rank(interval.first));
-      end_.push_back(rank(uint64_t{interval.last} + 1));
-    }
-  }
+  SkylinePlans(Plan& best, const std::vector<Interval>& intervals, size_t bound)
+      : best_(best), intervals_(intervals), bound_(bound), skyline_(intervals) {}
 
-  // `favour` multiplies the lives.
-  std::vector<size_t> order(std::vector<size_t> left, bool walls,
-                            const std::vector<float>& favour) const {
-    std::vector<size_t> order;
-    std::vector<size_t> heights(steps_.size() - 1, 0);
-    while (!left.empty()) {
-      const auto lowest = std::min_element(heights.begin(), heights.end());
-      const auto end = std::find_if(lowest, heights.end(), [&](size_t h) { return h != *lowest; });
-      const auto from = static_cast<size_t>(lowest - heights.begin());
-      const auto to = static_cast<size_t>(end - heights.begin());
-      const auto best = best_within(left, from, to, walls, favour);
-      if (best == left.end()) {
-        const size_t before = from == 0 ? SIZE_MAX : heights[from - 1];
-        const size_t after = end == heights.end() ? SIZE_MAX : *end;
-        std::fill(lowest, end, std::min(before, after));
-        continue;
-      }
-      for (size_t step = begin_[*best]; step < end_[*best]; ++step) {
-        heights[step] += rounded(intervals_[*best].bytes);
-      }
-      order.push_back(*best);
-      left.erase(best);
+  void run() {
+    for (const bool walls : {true, false}) {
+      if (best_.size > bound_) attempt({walls}, SIZE_MAX);
     }
-    return order;
+    const size_t n = best_.order.size();
+    for (size_t i = 0; i < kSearches && !near() && n <= kSearched; ++i) {
+      attempt({true, i == 0 ? std::vector<float>() : favours()}, bound_ + bound_ / 20);
+    }
+    const size_t rounds = std::min(kSearchRounds, kSearchWork / (n * n));
+    for (size_t i = 0; i < rounds && !near(); ++i) attempt({i % 2 == 0, favours()}, SIZE_MAX);
   }
 
  private:
-  size_t rank(uint64_t step) const {
-    return static_cast<size_t>(std::lower_bound(steps_.begin(), steps_.end(), step) -
-                               steps_.begin());
+  bool near() const { return best_.size <= bound_ + bound_ / 20; }
+
+  std::vector<float> favours() {
+    std::vector<float> favour(intervals_.size());
+    for (float& f : favour) f = 0.5F + static_cast<float>(random_() % 1024) / 1024;
+    return favour;
   }
 
-  std::vector<size_t>::iterator best_within(std::vector<size_t>& left, size_t from, size_t to,
-                                            bool walls, const std::vector<float>& favour) const {
-    auto rating = [&](size_t i) {
-      const int reached = walls ? (begin_[i] == from ? 1 : 0) + (end_[i] == to ? 1 : 0) : 0;
-      const auto life = static_cast<float>(intervals_[i].last - intervals_[i].first) + 1;
-      return std::tuple(reached, life * favour[i], intervals_[i].bytes);
-    };
-    auto best = left.end();
-    for (auto it = left.begin(); it != left.end(); ++it) {
-      if (begin_[*it] < from || end_[*it] > to) continue;
-      if (best == left.end() || rating(*it) > rating(*best)) best = it;
-    }
-    return best;
+  void attempt(const Skyline::Rule& rule, size_t limit) {
+    const size_t tries = limit == SIZE_MAX ? SIZE_MAX : kTries;
+    std::vector<size_t> order = skyline_.order(rule, limit, tries);
+    if (!order.empty()) keep_smaller(best_, intervals_, std::move(order), false);
   }
 
+  Plan& best_;
   const std::vector<Interval>& intervals_;
-  std::vector<uint64_t> steps_;  // where a life begins or has ended
-  std::vector<size_t> begin_;    // by interval: places in steps_
-  std::vector<size_t> end_;
+  const size_t bound_;
+  Skyline skyline_;
+  std::minstd_rand random_{1};
 };
-
-// Best fit; where that is not within a twentieth of `bound`, again with one or another favoured.
-// The same intervals give the same plan.
-void try_skylines(Plan& best, const std::vector<Interval>& intervals,
-                  const std::vector<size_t>& order, size_t bound) {
-  const Skyline skyline(intervals);
-  const size_t rounds = 2 + std::min(kSearchRounds, kSearchWork / (order.size() * order.size()));
-  std::vector<float> favour(intervals.size(), 1);
-  std::minstd_rand random(1);
-  for (size_t round = 0; round < rounds; ++round) {
-    if (best.size <= (round < 2 ? bound : bound + bound / 20)) return;
-    if (round >= 2) {
-      for (float& f : favour) f = 0.5F + static_cast<float>(random() % 1024) / 1024;
-    }
-    keep_smaller(best, intervals, skyline.order(order, round % 2 == 0, favour), false);
-  }
-}
 
 }  // namespace
 
@@ -201,7 +159,7 @@ size_t place(std::vector<Interval>& intervals) {
     keep_smaller(
         best, intervals,
         sorted([&](size_t a, size_t b) { return intervals[a].bytes > intervals[b].bytes; }), false);
-    try_skylines(best, intervals, order, bound);
+    SkylinePlans(best, intervals, bound).run();
   }
   for (size_t i : best.order) intervals[i].offset = best.offsets[i];
   return best.size;
