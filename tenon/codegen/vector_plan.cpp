@@ -48,6 +48,7 @@ class Surveyor {
   Surveyor(const Inst& loop, const Divergence& divergence, const kir::Kernel& kernel)
       : divergence_(divergence), kernel_(kernel) {
     find_data(loop);
+    find_seldom(loop.loop->body);
     for (const kir::CarriedVar& carried : loop.loop->carried) count_carried(carried);
     for_each_inst(loop.loop->body, [&](const Inst& inst) {
       if (touches_memory(inst.op)) count_memory(inst);
@@ -88,6 +89,26 @@ class Surveyor {
     }
   }
 
+  // What runs once for many rounds of a loop inside, as the sum of the sums of runs, does not
+  // narrow the loop either.
+  void find_seldom(const kir::Block& body) {
+    for (const Inst* inst : body.insts) {
+      if (inst->op == Op::kLoopResult && seldom_.contains(inst->args[0])) seldom_.insert(inst);
+      if (!inst->loop) continue;
+      find_seldom(inst->loop->body);
+      const std::vector<Inst*>& inside = inst->loop->body.insts;
+      const bool has_loop = std::any_of(inside.begin(), inside.end(), [](const Inst* one) {
+        return one->op == Op::kFor && !one->loop->spec.rare;
+      });
+      if (inst->loop->spec.step == 1 || !has_loop) continue;
+      seldom_.insert(inst);
+      for (const Inst* one : inside) {
+        if (!one->loop && one->op != Op::kLoopResult) seldom_.insert(one);
+      }
+      for (const kir::CarriedVar& carried : inst->loop->carried) seldom_.insert(carried.param);
+    }
+  }
+
   void widen(Type type) {
     if (type != Type::kI1 && type != Type::kVoid) {
       survey_.widest = std::max(survey_.widest, kir::bits(type));
@@ -97,7 +118,7 @@ class Surveyor {
   void count_carried(const kir::CarriedVar& carried) {
     if (!is_varying(carried.param)) return;
     ++survey_.carried;
-    widen(carried.param->type);
+    if (!seldom_.contains(carried.param)) widen(carried.param->type);
   }
 
   void count(const Inst& inst) {
@@ -108,11 +129,13 @@ class Surveyor {
     }
     if (!is_varying(const_cast<Inst*>(&inst)) && inst.op != Op::kStore) return;
     survey_.work += weight(inst.op);
+    if (seldom_.contains(&inst)) return;
     bool wide_address = inst.type == Type::kI64 && (inst.op != Op::kLoad || !data_.contains(&inst));
     if (!wide_address) widen(inst.type);
     if (inst.op == Op::kCmp || inst.op == Op::kFTrunc || inst.op == Op::kFToS ||
         inst.op == Op::kFToU) {
-      if (inst.args[0]->type != Type::kI64) widen(inst.args[0]->type);
+      const bool counts = inst.args[0]->type != Type::kI64 && !seldom_.contains(inst.args[0]);
+      if (counts) widen(inst.args[0]->type);
     }
   }
 
@@ -206,6 +229,7 @@ class Surveyor {
   const Divergence& divergence_;
   const kir::Kernel& kernel_;
   std::unordered_set<const Inst*> data_;
+  std::unordered_set<const Inst*> seldom_;
   std::unordered_map<const Inst*, int> ready_;
   Survey survey_;
 };

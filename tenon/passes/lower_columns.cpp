@@ -20,7 +20,7 @@ constexpr int64_t kStrip = 64;            // four vectors: whole lines of result
 constexpr int64_t kWidest = 1024;         // columns of a grid index
 constexpr int64_t kStripBytes = 1 << 20;  // of a strip in scratch, in the second cache
 constexpr int64_t kLittle = 8192;         // elements of a grid index
-constexpr int64_t kFewStrips = 16;
+constexpr int64_t kFewStrips = 4;
 
 class Columns {
  public:
