@@ -49,6 +49,21 @@ void add_attention(Rows& rows, const std::string& name, const tn::Shape& queries
   });
 }
 
+void add_masked_attention(Rows& rows, const std::string& name, const tn::Shape& shape,
+                          tn::DType dtype) {
+  add_row(rows, name, [=] {
+    auto fast =
+        tn::compile([](const tn::Tensor& q, const tn::Tensor& k, const tn::Tensor& v,
+                       const tn::Tensor& mask) { return tn::attention(q, k, v, {.mask = mask}); });
+    const auto random = [&](const tn::Shape& of, uint64_t seed) {
+      return tn::cast(normal(of, seed), dtype).eval();
+    };
+    const tn::Tensor q = random(shape, 4), k = random(shape, 5), v = random(shape, 6);
+    const tn::Tensor mask = random({shape[2], shape[2]}, 7);
+    return steady(name, [&] { fast(q, k, v, mask).array(); });
+  });
+}
+
 void add_attentions(Rows& rows) {
   const tn::Shape heads = {1, 16, 1024, 64};
   for (const auto& [kind, dtype] :
@@ -58,6 +73,7 @@ void add_attentions(Rows& rows) {
     add_attention(rows, name + "_causal", heads, heads, dtype, {.causal = true});
     add_attention(rows, name + "_decode", {1, 16, 1, 64}, {1, 16, 4096, 64}, dtype);
   }
+  add_masked_attention(rows, "attention_bf16_masked", heads, tn::bf16);
 }
 
 void add_movement(Rows& rows) {

@@ -91,6 +91,7 @@ ROWS = [
     Row("top_k", "the 100 largest of 2^20", bars=(("numpy", 1.0),)),
     Row("sort_rows", "sort of rows of (4096,64)", bars=(("numpy", 1.0),)),
     *attention("", "", 1.2), *attention("_bf16", "bf16 "), *attention("_f16", "f16 "),
+    Row("attention_bf16_masked", "bf16 attention (1,16,1024,64) with a mask", bars=(("torch", 1.0),)),
     Row("first_call", "first call of GELU, no cache", bars=(("", 15.0),)),
     Row("first_call_cached", "first call of GELU, cached on disk", bars=(("", 1.0),)),
     Row("call", "call on 16 elements", "us", bars=(("", 0.5),)),

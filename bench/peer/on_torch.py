@@ -79,8 +79,14 @@ def attention(dtype, causal, queries=HEADS, keys=HEADS):
     return row
 
 
+def masked_attention(dtype):
+    q, k, v = [torch.from_numpy(normal(*HEADS)).to(dtype) for _ in range(3)]
+    mask = torch.from_numpy(normal(HEADS[2], HEADS[2])).to(dtype)
+    return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
 def attentions():
-    rows = {}
+    rows = {"attention_bf16_masked": lambda: masked_attention(torch.bfloat16)}
     for suffix, dtype in (("", torch.float32), ("_bf16", torch.bfloat16), ("_f16", torch.float16)):
         rows[f"attention{suffix}"] = attention(dtype, causal=False)
         rows[f"attention{suffix}_causal"] = attention(dtype, causal=True)

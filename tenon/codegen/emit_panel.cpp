@@ -46,14 +46,24 @@ void Emitter::emit_panel_dot(const Inst& inst) {
   auto place = [&](uint32_t buffer, size_t arg) {
     return b_.CreateGEP(b_.getInt32Ty(), buffers_[buffer], uniform(inst.args[arg], "an index"));
   };
-  const Panel panel{*inst.panel,
-                    place(inst.buffer, 0),
-                    place(inst.panel->left, 1),
-                    place(inst.panel->right, 2),
-                    uniform(inst.args[3], "the count of words"),
-                    uniform(inst.args[4], "the condition"),
-                    inst.args.size() == 6 ? place(inst.panel->right, 5) : nullptr};
+  Panel panel{*inst.panel,
+              place(inst.buffer, 0),
+              place(inst.panel->left, 1),
+              place(inst.panel->right, 2),
+              uniform(inst.args[3], "the count of words"),
+              uniform(inst.args[4], "the condition"),
+              inst.args.size() == 6 ? place(inst.panel->right, 5) : nullptr};
   if (target_.has_tiles && panel.spec.rows > 1) return emit_panel_tiles(panel);
+  for (int64_t term = 0; term < panel.spec.terms; ++term) {
+    emit_panel_groups(panel);
+    panel.right = b_.CreateConstGEP1_64(b_.getInt32Ty(), panel.right,
+                                        static_cast<uint64_t>(panel.spec.term_step));
+    panel.add = b_.getTrue();
+  }
+}
+
+// Groups of rows and columns whose sums fit the registers.
+void Emitter::emit_panel_groups(const Panel& panel) {
   // Sums that fit the registers beside the operands.
   const int columns = target_.vector_bits / 32 * (target_.vector_regs >= 32 ? 2 : 1);
   const int vectors = columns / (target_.vector_bits / 32);
@@ -111,10 +121,10 @@ void Emitter::emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows
         Values next = carried;
         for (int64_t s = 0; s < split; ++s) {
           Value* w = s == 0 ? var : b_.CreateAdd(var, index(s));
-          Value* line =
-              b_.CreateGEP(b_.getInt32Ty(), panel.right, b_.CreateMul(w, index(kColumns)));
+          Value* line = b_.CreateGEP(b_.getInt32Ty(), panel.right,
+                                     b_.CreateMul(w, index(panel.spec.right_stride)));
           for (int64_t word = 0; word < int64_t{vectors} * lanes; word += kLineWords) {
-            prefetch_line(at(line, column + ahead * kColumns + word));
+            prefetch_line(at(line, column + ahead * panel.spec.right_stride + word));
           }
           Values right;
           for (int v = 0; v < vectors; ++v) {
@@ -181,7 +191,7 @@ void Emitter::emit_panel_tiles(const Panel& panel) {
   };
   Value* sums_stride = index(panel.spec.sums_stride * kWordBytes);
   Value* left_stride = index(panel.spec.left_stride * kWordBytes);
-  Value* right_stride = index(kColumns * kWordBytes);
+  Value* right_stride = index(panel.spec.right_stride * kWordBytes);
   llvm::LLVMContext& context = module_.getContext();
   auto* keep = llvm::BasicBlock::Create(context, "tiles.keep", function_);
   auto* zero = llvm::BasicBlock::Create(context, "tiles.zero", function_);
@@ -200,20 +210,25 @@ void Emitter::emit_panel_tiles(const Panel& panel) {
                   : panel.spec.kind == PanelDot::Kind::kS8 ? ids::x86_tdpbssd
                                                            : ids::x86_tdpbusd;
   counted_loop(index(0), panel.words, kir::kPanelDotWords, {}, [&](Value* var, const Values&) {
-    Value* line = b_.CreateGEP(b_.getInt32Ty(), panel.right, b_.CreateMul(var, index(kColumns)));
+    Value* line = b_.CreateGEP(b_.getInt32Ty(), panel.right,
+                               b_.CreateMul(var, index(panel.spec.right_stride)));
     Value* left = b_.CreateGEP(b_.getInt32Ty(), panel.left, left_word(panel.spec, var));
-    for (int c = 0; c < 2; ++c) {
-      b_.CreateIntrinsic(
-          ids::x86_tileloadd64, {},
-          {tile(kTileRight + c), bytes(line, c * kTileRows * kWordBytes), right_stride});
-    }
-    for (int r = 0; r < row_tiles; ++r) {
-      const int64_t offset = r * kTileRows * panel.spec.left_stride * kWordBytes;
-      b_.CreateIntrinsic(panel.next != nullptr ? ids::x86_tileloaddt164 : ids::x86_tileloadd64, {},
-                         {tile(kTileLeft + r), bytes(left, offset), left_stride});
+    for (int64_t term = 0; term < panel.spec.terms; ++term) {
       for (int c = 0; c < 2; ++c) {
-        b_.CreateIntrinsic(
-            id, {}, {tile(kTileSums + 2 * r + c), tile(kTileLeft + r), tile(kTileRight + c)});
+        const int64_t words = term * panel.spec.term_step + int64_t{c} * kTileRows;
+        b_.CreateIntrinsic(ids::x86_tileloadd64, {},
+                           {tile(kTileRight + c), bytes(line, words * kWordBytes), right_stride});
+      }
+      for (int r = 0; r < row_tiles; ++r) {
+        const int64_t offset = r * kTileRows * panel.spec.left_stride * kWordBytes;
+        const auto load = panel.next != nullptr ? ids::x86_tileloaddt164 : ids::x86_tileloadd64;
+        if (term == 0) {
+          b_.CreateIntrinsic(load, {}, {tile(kTileLeft + r), bytes(left, offset), left_stride});
+        }
+        for (int c = 0; c < 2; ++c) {
+          b_.CreateIntrinsic(
+              id, {}, {tile(kTileSums + 2 * r + c), tile(kTileLeft + r), tile(kTileRight + c)});
+        }
       }
     }
     if (panel.next == nullptr) return Values{};

@@ -41,7 +41,7 @@ struct Emitter::Turn {
 
 void Emitter::emit_transpose(const Inst& inst) {
   const auto source = static_cast<uint32_t>(inst.imm_int);
-  const auto size = static_cast<int>(size_of(kernel_.buffers[source].dtype));
+  const auto size = static_cast<int>(size_of(kernel_.buffers[inst.buffer].dtype));
   llvm::Type* element = b_.getIntNTy(static_cast<unsigned>(8 * size));
   auto place = [&](uint32_t buffer, size_t arg) {
     return b_.CreateGEP(element, buffers_[buffer], uniform(inst.args[arg], "an index"));

@@ -116,6 +116,7 @@ class Emitter {
   // emit_panel.cpp
   struct Panel;
   void emit_panel_dot(const kir::Inst& inst);
+  void emit_panel_groups(const Panel& panel);
   Value* left_word(const kir::PanelDot& spec, Value* w);
   void emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows, int64_t column,
                           int vectors);

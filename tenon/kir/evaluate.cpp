@@ -129,8 +129,11 @@ class Evaluator {
         for (int64_t w = 0; w < words; ++w) {
           std::memcpy(&left, word(panel.left, 1, r * panel.left_stride + place_in_row(panel, w)),
                       4);
-          std::memcpy(&right, word(panel.right, 2, w * kPanelDotColumns + j), 4);
-          sum = multiply_words(panel.kind, sum, left, right);
+          for (int64_t k = 0; k < panel.terms; ++k) {
+            const int64_t line = k * panel.term_step + w * panel.right_stride;
+            std::memcpy(&right, word(panel.right, 2, line + j), 4);
+            sum = multiply_words(panel.kind, sum, left, right);
+          }
         }
         std::memcpy(place, &sum, 4);
       }

@@ -170,9 +170,9 @@ std::string_view name(Type type);
                               of 16), i1: add to the sums that are there [, index of right words \
                               that are wanted next]. Outside vector loops */ \
   X(kTranspose, "transpose") /* index of the target, its stride, index of the source (buffer \
-                                imm_int, of the same dtype), its stride, rows, columns: \
-                                target[c * stride + r] = source[r * stride + c]. They do not \
-                                overlap. Outside vector loops */ \
+                                imm_int), its stride, rows, columns: target[c * stride + r] = \
+                                source[r * stride + c], in elements of the target, whatever the \
+                                source's dtype. They do not overlap. Outside vector loops */ \
   X(kFor, "for")             /* lo, hi; body, variable and carried values in `loop` */ \
   X(kIf, "if")               /* uniform i1: runs `loop->body` once; no results */
 
@@ -268,10 +268,9 @@ struct Loop {
 
 // kPanelDot: the heart of matrix products of small operands, one instruction so that each target
 // takes what it has (matrix tiles, dot products, multiply-adds). A word is 32 bits of adjacent
-// operands; a panel has 32 columns, so that word w of column j stands at 32 * w + j. With `count`
-// words a row:
+// operands; a panel has 32 columns, of which word w is a line. With `count` words a row:
 //   sums[r * sums_stride + j] = (add ? itself : 0) +
-//       Σ_w left[r * left_stride + w / 16 * left_step + w % 16] · right[32 w + j]
+//       Σ_w left[r * left_stride + w / 16 * left_step + w % 16] · right[w * right_stride + j]
 // for r < rows, j < 32: rows stand whole (left_step = 16), or 16 words of every row, then the next
 // 16 of them, which tiles read best. A product of words is that of kDot2 or kDot4 (with either
 // signedness of the left operand). Sums are f32 or i32. Rows up to the next multiple of 16 may be
@@ -287,6 +286,10 @@ struct PanelDot {
   int64_t sums_stride = 32;
   int64_t left_stride = 0;
   int64_t left_step = 16;
+  int64_t right_stride = 32;  // words between the lines of the panel
+  // The right operand is the sum of so many panels, each term_step words after the one before.
+  int64_t terms = 1;
+  int64_t term_step = 0;
 };
 inline constexpr int64_t kPanelDotColumns = 32;
 inline constexpr int64_t kPanelDotWords = 16;  // the count of words is a multiple of this

@@ -178,6 +178,13 @@ void Parser::panel_dot(Block& into) {
   panel.left_step = integer();
   lex_.expect(",");
   panel.right = place(*inst);
+  lex_.expect("stride");
+  panel.right_stride = integer();
+  if (lex_.accept("terms")) {
+    panel.terms = integer();
+    lex_.expect("step");
+    panel.term_step = integer();
+  }
   for (Type type : {Type::kI64, Type::kI1}) {
     lex_.expect(",");
     inst->args.push_back(operand(type));

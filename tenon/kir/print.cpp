@@ -197,11 +197,14 @@ class Printer {
   void panel_dot(const Inst& inst) {
     const PanelDot& panel = *inst.panel;
     const std::string next = inst.args.size() == 6 ? " next " + use(inst.args[5]) : "";
-    line(fmt::format("paneldot {} {} rows {} stride {}, {}[{}] stride {} step {}, {}[{}], {}, {}{}",
-                     kir::name(panel.kind), access(inst), panel.rows, panel.sums_stride,
-                     buffer_name(panel.left), use(inst.args[1]), panel.left_stride, panel.left_step,
-                     buffer_name(panel.right), use(inst.args[2]), use(inst.args[3]),
-                     use(inst.args[4]), next));
+    const std::string terms =
+        panel.terms > 1 ? fmt::format(" terms {} step {}", panel.terms, panel.term_step) : "";
+    line(fmt::format(
+        "paneldot {} {} rows {} stride {}, {}[{}] stride {} step {}, "
+        "{}[{}] stride {}{}, {}, {}{}",
+        kir::name(panel.kind), access(inst), panel.rows, panel.sums_stride, buffer_name(panel.left),
+        use(inst.args[1]), panel.left_stride, panel.left_step, buffer_name(panel.right),
+        use(inst.args[2]), panel.right_stride, terms, use(inst.args[3]), use(inst.args[4]), next));
   }
 
   void transpose(const Inst& inst) {

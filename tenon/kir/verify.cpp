@@ -175,6 +175,7 @@ class Verifier {
     const Buffer& sums = kernel_.buffers[inst.buffer];
     require(sums.written && type_of(sums.dtype) == wanted, &inst, "writes sums of its type");
     require(panel.rows >= 1 && panel.rows <= kPanelDotRows, &inst, "has 1 to 32 rows");
+    require(panel.terms >= 1, &inst, "has at least one panel");
   }
 
   void transpose(const Inst& inst) {
@@ -184,8 +185,6 @@ class Verifier {
     require(inst.buffer < kernel_.buffers.size() && source < kernel_.buffers.size(), &inst,
             "names buffers of the kernel");
     require(kernel_.buffers[inst.buffer].written, &inst, "writes a buffer marked as written");
-    require(kernel_.buffers[inst.buffer].dtype == kernel_.buffers[source].dtype, &inst,
-            "moves elements of one dtype");
   }
 
   void pure(const Inst& inst) {

@@ -53,7 +53,7 @@ bool AttentionKernel::fits_words() const {
                       parts.v.dtype() == DType::kBF16;
   const bool known = depth.is_static() && depth.value() > 0 && columns.is_static() &&
                      columns.value() > 0 && std::isfinite(parts.scale) && parts.scale != 0;
-  return halves && known && !few && parts.part == 0 && !parts.mask;
+  return halves && known && !few && parts.part == 0;
 }
 
 // All that the grid and the scratch memory follow from is the same for all targets.
@@ -98,8 +98,7 @@ void AttentionKernel::add_scratch() {
   sums = b.add_scratch("sums", dtype, most * sums_stride);
   top = b.add_scratch("top", dtype, most);
   totals = b.add_scratch("totals", dtype, most * Dim(kPanel));
-  const int64_t in_rows = kTileRows * kScoreStride;
-  scores = b.add_scratch("scores", dtype, Dim(std::max(in_rows, kWordKeys * kWordRows)));
+  scores = b.add_scratch("scores", dtype, Dim(kTileRows * kScoreStride));
   shrink = b.add_scratch("shrink", dtype, Dim(kTileRows));
   maxima = b.add_scratch("maxima", dtype, Dim(kPanel));
   raises = b.add_scratch("raises", DType::kBool, Dim(1));
@@ -116,20 +115,40 @@ void AttentionKernel::add_word_scratch() {
   words.sums = b.add_scratch("turned sums", DType::kF32, block_rows * Dim(word_columns));
   words.keys = b.add_scratch("key words", DType::kBF16, Dim(kWordKeys * elements));
   words.values = b.add_scratch("value words", DType::kBF16, Dim(word_columns * 2 * value_stride));
-  words.weights = b.add_scratch("weights", DType::kI32, pairs * Dim(kWordTerms * kWordRows));
+  words.scores = b.add_scratch("word scores", DType::kF32, pairs * Dim(kPairStride));
   words.low = b.add_scratch("low", DType::kI32, Dim(kWordRows));
   words.high = b.add_scratch("high", DType::kI32, Dim(kWordRows));
+  if (parts.mask) {
+    const DType of_mask = mask_in_pairs() ? DType::kI16 : DType::kF32;
+    if (!mask_is_shared() && !mask_in_pairs()) {
+      words.mask = b.add_scratch("mask", DType::kF32, Dim(kWordKeys * kWordRows));
+    }
+    words.mask_lines = b.add_scratch("mask lines", of_mask, Dim(kWordRows * kWordKeys));
+  }
   const int64_t longest = std::max(elements, word_columns);
   words.lines = b.add_scratch("lines of halves", DType::kBF16, Dim(kWordKeys * longest));
   words.query_lines = b.add_scratch("query lines", DType::kI32, Dim(kWordRows * elements));
   words.query_columns = b.add_scratch("query columns", DType::kI32, Dim(kWordRows * elements));
 }
 
+bool AttentionKernel::mask_is_shared() const {
+  const Shape& mask = parts.mask->shape();
+  const auto repeats = [&](size_t k) {
+    return k >= mask.size() || *(mask.rbegin() + static_cast<int64_t>(k)) == Dim(1);
+  };
+  return repeats(1) && (repeats(2) || per_group == 1);
+}
+
+bool AttentionKernel::mask_in_pairs() const {
+  const DType dtype = parts.mask->dtype();
+  return !mask_is_shared() && (dtype == DType::kBool || dtype == DType::kBF16);
+}
+
 // All forms of a kernel take the same arguments: the dimensions that one of them may use.
 void AttentionKernel::name_dims() {
   for (const Dim& dim : {queries, keys, rows, block_rows, groups, pieces}) b.dim(dim);
-  for (const ir::Value* value : {&parts.q, &parts.k, &parts.v}) {
-    for (const Dim& dim : value->shape()) b.dim(dim);
+  for (const ir::Value& value : node.operands) {
+    for (const Dim& dim : value.shape()) b.dim(dim);
   }
 }
 
@@ -185,17 +204,17 @@ void AttentionKernel::narrow_reach(Row& row, Val first, Val last, Val shift) {
   if (!parts.causal) row.high = at_most(length, b.add(b.add(last, shift), window));
 }
 
-void AttentionKernel::if_reached(Val low, Val high, const std::function<void(Val, Val)>& body) {
+AttentionKernel::Met AttentionKernel::meet(Val low, Val high) {
   low = at_least(b.sub(low, first_key), b.i64(0));
   Val size = b.i64(kPanel);
-  Val first = b.binary(Op::kSDiv, low, size);
-  from = b.mul(first, size);
-  count = at_most(b.sub(high, first_key), b.i64(key_block));
-  b.if_then(b.cmp(kir::Pred::kSLt, from, count), [&] {
-    Val end = ceil_of(count, kPanel);
-    panels_end = b.mul(end, size);
-    body(first, end);
-  });
+  Met result;
+  result.first_panel = b.binary(Op::kSDiv, low, size);
+  result.from = b.mul(result.first_panel, size);
+  result.count = at_most(b.sub(high, first_key), b.i64(key_block));
+  result.panels = ceil_of(at_least(result.count, b.i64(0)), kPanel);
+  result.end = b.mul(result.panels, size);
+  result.any = b.cmp(kir::Pred::kSLt, result.from, result.count);
+  return result;
 }
 
 Val AttentionKernel::clamped_row(Val r) {

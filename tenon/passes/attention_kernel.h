@@ -20,6 +20,7 @@ struct AttentionKernel {
   static constexpr int64_t kWordKeys = 64;  // as kKeyBlock, in words
   static constexpr int64_t kWordRows = 32;  // rows of a tile in words
   static constexpr int64_t kWordTerms = 3;  // bf16 numbers that are an f32 number together
+  static constexpr int64_t kPairStride = kWordTerms * kWordRows;  // of scores of two keys
 
   // `wide`: the target has 32 vector registers; where has_words, it has matrix tiles too. Declares
   // the scratch memory, the same for all forms.
@@ -51,9 +52,17 @@ struct AttentionKernel {
   Row row_at(kir::Val row);
   // The keys that queries first … last reach together.
   void set_reach(Row& row, kir::Val first, kir::Val last);
-  // Where keys low ≤ t < high meet the block from first_key on: sets `from`, `count` and
-  // `panels_end` and runs body(first panel, end of the panels).
-  void if_reached(kir::Val low, kir::Val high, const std::function<void(kir::Val, kir::Val)>& body);
+  // Where keys low ≤ t < high meet the block from first_key on: panels first_panel … panels of it,
+  // which are the keys from … end, of which `count` are reached. `any`: there are some.
+  struct Met {
+    kir::Val first_panel = nullptr, panels = nullptr;
+    kir::Val from = nullptr, count = nullptr, end = nullptr;
+    kir::Val any = nullptr;
+  };
+  Met meet(kir::Val low, kir::Val high);
+  // The pairs of keys of `met`.
+  kir::Val first_pair() { return b.mul(met.first_panel, b.i64(kPanel / 2)); }
+  kir::Val pairs_end() { return b.mul(met.panels, b.i64(kPanel / 2)); }
   // Rows that only fill the last tile repeat the last one.
   kir::Val clamped_row(kir::Val r);
 
@@ -63,6 +72,9 @@ struct AttentionKernel {
   bool packs_values() const { return !few && parts.v.dtype() != parts.compute; }
   // Whether this is the form in words (attention_words.h).
   bool in_words() const { return has_words && is_wide; }
+  // In words: whether all rows of a tile have one mask; whether two of its elements are a word.
+  bool mask_is_shared() const;
+  bool mask_in_pairs() const;
   bool ends_in_panel() const { return !keys.is_static() || keys.value() % kPanel != 0; }
 
   KernelFrame& frame;
@@ -99,18 +111,20 @@ struct AttentionKernel {
   uint32_t scores = 0, shrink = 0, maxima = 0, raises = 0;
   // The form in words: queries in panels [depth_words, kWordRows] and sums [word_columns,
   // kWordRows] of each tile of the block; keys [keys, depth_words] and values [word_columns,
-  // value_stride] of a block of keys; weights [kWordTerms, pairs of keys, kWordRows] and the reach
-  // of rows in the block of keys; lines that are turned into those.
+  // value_stride] of a block of keys; scores [pairs of keys, two, kWordRows], each pair in a place
+  // of kWordTerms lines, in which their weights then stand [pairs of keys, kWordTerms, kWordRows];
+  // the reach of rows in the block of keys and the mask [keys, kWordRows]; lines that are turned
+  // into those.
   struct Words {
-    uint32_t queries = 0, sums = 0, keys = 0, values = 0, weights = 0, low = 0, high = 0;
-    uint32_t lines = 0, query_lines = 0, query_columns = 0;
+    uint32_t queries = 0, sums = 0, keys = 0, values = 0, scores = 0, low = 0, high = 0;
+    uint32_t mask = 0, mask_lines = 0, lines = 0, query_lines = 0, query_columns = 0;
   } words;
 
   // Values of the block and of the tile that are being emitted.
   ops::Index batch_index;
   kir::Val group = nullptr, piece = nullptr, length = nullptr;
   kir::Val first_row = nullptr, row_count = nullptr, first_key = nullptr, tile_row = nullptr;
-  kir::Val from = nullptr, count = nullptr, panels_end = nullptr;  // of the block's keys
+  Met met;  // of the block's keys and the tile
   std::vector<Row> rows_of_tile;
 
  private:

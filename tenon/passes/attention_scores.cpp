@@ -1,6 +1,7 @@
 #include "tenon/passes/attention_scores.h"
 
 #include <array>
+#include <limits>
 
 namespace tenon::passes {
 namespace {
@@ -41,11 +42,6 @@ void turn_panel(Kernel& a, Val p, Val first, Val count) {
                 {a.lines, a.b.i64(0), stride}, count, a.b.dim(a.depth));
 }
 
-// Whether a key of the last panel exists; null where it always does.
-Val inside_keys(Kernel& a, Val key) {
-  return a.ends_in_panel() ? a.b.cmp(Pred::kSLt, key, a.b.dim(a.keys)) : nullptr;
-}
-
 Val query_at(Kernel& a, int64_t r, Val d) {
   Val row = a.b.add(a.tile_row, a.b.i64(r));
   return a.b.load(a.query, a.b.add(a.b.mul(row, a.b.dim(a.depth_stride)), d));
@@ -67,7 +63,7 @@ std::vector<Val> multiply_by_panel(Kernel& a, Val p, Val j) {
 void multiply_by_keys(Kernel& a) {
   const std::vector<kir::CarriedSpec> init(static_cast<size_t>(a.tile),
                                            {a.number(0), kir::Combine::kAdd});
-  a.b.loop(a.from, a.count, {}, [&](Val c) {
+  a.b.loop(a.met.from, a.met.count, {}, [&](Val c) {
     const std::vector<Val> sums =
         a.b.loop(a.b.i64(0), a.b.dim(a.depth), {.vector = true}, init,
                  [&](Val d, std::span<const Val> before) {
@@ -84,25 +80,20 @@ void multiply_by_keys(Kernel& a) {
   });
 }
 
-Val masked(Kernel& a, const Kernel::Row& row, Val key, Val score) {
-  const ir::Value& mask = *a.parts.mask;
-  Shape shape = a.batch;
-  shape.insert(shape.end(), {a.groups * Dim(a.per_group), a.queries, a.keys});
-  Index index = a.batch_index;
-  index.insert(index.end(), {row.head, row.query, key});
-  index = ops::broadcast_index(a.b, mask.shape(), shape, index);
-  Val inside = inside_keys(a, key);
-  Val given = inside == nullptr ? a.frame.context().element(mask, index)
-                                : a.frame.context().element_if(mask, index, inside);
-  if (mask.dtype() == DType::kBool) return a.b.select(given, score, a.lowest());
-  return a.muladd(ops::cast(a.b, given, mask.dtype(), a.parts.compute), a.number(kLog2E), score);
+// As `masked` takes it.
+Val given_mask(Kernel& a, const Kernel::Row& row, Val key, Val inside) {
+  Val given = mask_of(a, row, key, inside);
+  return a.parts.mask->dtype() == DType::kBool ? given : finite_power(a, given);
 }
 
 // The score with the mask, -inf where the row does not see the key.
 Val limited(Kernel& a, int64_t r, Val panel, Val j, Val score) {
   const Kernel::Row& row = a.rows_of_tile[static_cast<size_t>(r)];
   Val c = a.b.add(panel, j);
-  if (a.parts.mask) score = masked(a, row, a.b.add(a.first_key, c), score);
+  if (a.parts.mask) {
+    Val key = a.b.add(a.first_key, c);
+    score = masked(a, given_mask(a, row, key, inside_keys(a, key)), score);
+  }
   // In i32: as wide as the scores, where a key's number would take twice the vectors.
   Val lane = a.b.convert(Op::kIntTrunc, kir::Type::kI32, j);
   const auto bound = [&](Val key) {
@@ -144,11 +135,11 @@ void pack_keys(Kernel& a) {
   });
 }
 
-void emit_scores(Kernel& a, Val first, Val end) {
+void emit_scores(Kernel& a) {
   const bool stored = !a.packs_keys() && !a.transposed;
   if (stored) multiply_by_keys(a);
   const kir::LoopSpec spec{.vector = true, .interleave = 2, .multiple = kPanel};
-  a.b.loop(first, end, {}, [&](Val p) {
+  a.b.loop(a.met.first_panel, a.met.panels, {}, [&](Val p) {
     Val panel = a.b.mul(p, a.b.i64(kPanel));
     a.b.loop(a.b.i64(0), a.b.i64(kPanel), spec, [&](Val j) {
       Val c = a.b.add(panel, j);
@@ -168,6 +159,39 @@ void emit_scores(Kernel& a, Val first, Val end) {
   });
 }
 
+Val inside_keys(Kernel& a, Val key) {
+  return a.ends_in_panel() ? a.b.cmp(Pred::kSLt, key, a.b.dim(a.keys)) : nullptr;
+}
+
+Val mask_of(Kernel& a, const Kernel::Row& row, Val key, Val inside) {
+  const ir::Value& mask = *a.parts.mask;
+  Shape shape = a.batch;
+  shape.insert(shape.end(), {a.groups * Dim(a.per_group), a.queries, a.keys});
+  Index index = a.batch_index;
+  index.insert(index.end(), {row.head, row.query, key});
+  index = ops::broadcast_index(a.b, mask.shape(), shape, index);
+  return inside == nullptr ? a.frame.context().element(mask, index)
+                           : a.frame.context().element_if(mask, index, inside);
+}
+
+Val finite_power(Kernel& a, Val given) {
+  const DType from = a.parts.mask->dtype();
+  const DType to = a.parts.compute;
+  if (from == DType::kF16) return ops::cast(a.b, given, from, to);
+  const DType wide = from == DType::kF64 ? from : to;
+  given = ops::cast(a.b, given, from, wide);
+  const auto number = [&](double x) { return a.b.constant_float(kir::type_of(wide), x); };
+  Val least = number(to == DType::kF64 ? -0x1p1022 : -0x1p126);
+  Val small = a.b.cmp(Pred::kFLt, given, least);
+  Val finite = a.b.cmp(Pred::kFGt, given, number(-std::numeric_limits<double>::infinity()));
+  return ops::cast(a.b, a.b.select(a.b.binary(Op::kAnd, small, finite), least, given), wide, to);
+}
+
+Val masked(Kernel& a, Val given, Val score) {
+  if (a.parts.mask->dtype() == DType::kBool) return a.b.select(given, score, a.lowest());
+  return a.muladd(given, a.number(kLog2E), score);
+}
+
 Val score_of(Kernel& a, const Kernel::Row& row, Val t) {
   const std::array<kir::CarriedSpec, 1> from_zero = {{{a.number(0)}}};
   Val factor = a.number(a.parts.scale * kLog2E);
@@ -181,7 +205,7 @@ Val score_of(Kernel& a, const Kernel::Row& row, Val t) {
                          Val y = a.shared_element(a.parts.k, t, d, nullptr);
                          return {a.muladd(a.b.mul(x, factor), y, before[0])};
                        })[0];
-  return a.parts.mask ? masked(a, row, t, score) : score;
+  return a.parts.mask ? masked(a, given_mask(a, row, t, nullptr), score) : score;
 }
 
 }  // namespace tenon::passes

@@ -11,8 +11,18 @@ inline constexpr double kLog2E = 0x1.71547652b82fep0;
 
 // Copies the block's keys into panels [depth, kPanel], turned.
 void pack_keys(AttentionKernel& a);
-// Stores the scores of panels first … end of the block.
-void emit_scores(AttentionKernel& a, kir::Val first, kir::Val end);
+// Stores the scores of the panels that the tile meets.
+void emit_scores(AttentionKernel& a);
+// Whether a key of a panel exists; null where it always does.
+kir::Val inside_keys(AttentionKernel& a, kir::Val key);
+// The mask's element for a row and key, read where `inside` holds, everywhere without one.
+kir::Val mask_of(AttentionKernel& a, const AttentionKernel::Row& row, kir::Val key,
+                 kir::Val inside);
+// A float mask's element in the type of scores. A finite number stays one in powers of two, so that
+// a row of the lowest numbers is no row without keys.
+kir::Val finite_power(AttentionKernel& a, kir::Val given);
+// A score with a mask's element, an i1 or a number of the type of scores.
+kir::Val masked(AttentionKernel& a, kir::Val given, kir::Val score);
 // The score of a row with key t, alone.
 kir::Val score_of(AttentionKernel& a, const AttentionKernel::Row& row, kir::Val t);
 

@@ -31,7 +31,7 @@ void add_columns(Kernel& a, Val e) {
     init.push_back({a.b.mul(a.b.load(a.sums, place(r)), a.b.load(a.shrink, a.b.i64(r)))});
   }
   const std::vector<Val> sums = multiply_rows(
-      a, a.from, a.count, init,
+      a, a.met.from, a.met.count, init,
       [&](int64_t r, Val c) { return a.b.load(a.scores, score_at(a, r, c)); },
       [&](Val c) {
         if (a.packs_values()) return a.b.load(a.values, a.b.add(a.b.mul(c, stride), e));

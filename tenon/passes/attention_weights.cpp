@@ -38,16 +38,14 @@ Val weight_of_f32(Kernel& a, Val x) {
 void find_maxima(Kernel& a, Val r, Val limit) {
   kir::Builder& b = a.b;
   Val line = b.mul(r, b.i64(Kernel::kScoreStride));
-  Val first = b.binary(Op::kSDiv, a.from, b.i64(kPanel));
-  Val end = b.binary(Op::kSDiv, a.panels_end, b.i64(kPanel));
   const std::array<kir::CarriedSpec, 1> init = {{{a.lowest()}}};
   b.store(a.raises, b.i64(0), b.boolean(false));
   b.loop(b.i64(0), b.i64(kPanel), kSlots, [&](Val j) {
-    Val most =
-        b.loop(first, end, {}, init, [&](Val p, std::span<const Val> before) -> std::vector<Val> {
-          Val at = b.add(line, b.add(b.mul(p, b.i64(kPanel)), j));
-          return {b.binary(Op::kFMaxFast, b.load(a.scores, at), before[0])};
-        })[0];
+    Val most = b.loop(a.met.first_panel, a.met.panels, {}, init,
+                      [&](Val p, std::span<const Val> before) -> std::vector<Val> {
+                        Val at = b.add(line, b.add(b.mul(p, b.i64(kPanel)), j));
+                        return {b.binary(Op::kFMaxFast, b.load(a.scores, at), before[0])};
+                      })[0];
     b.store(a.maxima, j, most);
     b.rarely(b.cmp(Pred::kFGt, most, limit), {}, [&](std::span<const Val>) -> std::vector<Val> {
       b.store(a.raises, b.i64(0), b.boolean(true));
@@ -73,18 +71,16 @@ void weigh_row(Kernel& a, Val r, Val base) {
   Val line = a.b.mul(r, a.b.i64(Kernel::kScoreStride));
   Val slots = a.b.mul(a.b.add(a.tile_row, r), a.b.i64(kPanel));
   Val shrink = a.b.load(a.shrink, r);
-  Val first = a.b.binary(Op::kSDiv, a.from, a.b.i64(kPanel));
-  Val end = a.b.binary(Op::kSDiv, a.panels_end, a.b.i64(kPanel));
   a.b.loop(a.b.i64(0), a.b.i64(kPanel), kSlots, [&](Val j) {
     Val slot = a.b.add(slots, j);
     const std::array<kir::CarriedSpec, 1> init = {{{a.b.mul(a.b.load(a.totals, slot), shrink)}}};
-    Val sum =
-        a.b.loop(first, end, {}, init, [&](Val p, std::span<const Val> before) -> std::vector<Val> {
-          Val at = a.b.add(line, a.b.add(a.b.mul(p, a.b.i64(kPanel)), j));
-          Val weight = weight_of(a, a.b.sub(a.b.load(a.scores, at), base));
-          a.b.store(a.scores, at, weight);
-          return {a.b.add(before[0], weight)};
-        })[0];
+    Val sum = a.b.loop(a.met.first_panel, a.met.panels, {}, init,
+                       [&](Val p, std::span<const Val> before) -> std::vector<Val> {
+                         Val at = a.b.add(line, a.b.add(a.b.mul(p, a.b.i64(kPanel)), j));
+                         Val weight = weight_of(a, a.b.sub(a.b.load(a.scores, at), base));
+                         a.b.store(a.scores, at, weight);
+                         return {a.b.add(before[0], weight)};
+                       })[0];
     a.b.store(a.totals, slot, sum);
   });
 }

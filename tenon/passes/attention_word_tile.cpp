@@ -4,6 +4,7 @@
 
 #include "tenon/passes/attention_scores.h"
 #include "tenon/passes/attention_weights.h"
+#include "tenon/passes/attention_word_mask.h"
 #include "tenon/passes/attention_words.h"
 
 namespace tenon::passes {
@@ -17,20 +18,22 @@ using Kernel = AttentionKernel;
 
 constexpr int64_t kRows = Kernel::kWordRows;
 constexpr int64_t kPanel = Kernel::kPanel;
-constexpr int64_t kPairs = Kernel::kWordKeys / 2;
 constexpr kir::LoopSpec kLanes{.vector = true, .interleave = 2, .multiple = kRows};
 
-// Place of key c, or pair of keys c, in the lines of scores and weights.
-Val line_of(Kernel& a, Val c, Val j) { return a.b.add(a.b.mul(c, a.b.i64(kRows)), j); }
-
+// Even keys and odd ones, so that the scores of a pair stand together.
 void multiply_keys(Kernel& a, Val t) {
   kir::Builder& b = a.b;
-  kir::PanelDot dot{.left = a.words.keys, .right = a.words.queries, .rows = kPanel};
-  dot.left_stride = a.depth_words;
+  kir::PanelDot dot{.left = a.words.keys, .right = a.words.queries, .rows = kPanel / 2};
+  dot.left_stride = 2 * a.depth_words;
+  dot.sums_stride = Kernel::kPairStride;
   Val queries = b.mul(t, b.i64(a.depth_words * kRows));
-  b.loop(a.from, a.panels_end, {.step = kPanel}, [&](Val c) {
-    b.panel_dot(dot, a.scores, b.mul(c, b.i64(kRows)), b.mul(c, b.i64(a.depth_words)), queries,
-                b.i64(a.depth_words), b.boolean(false));
+  b.loop(a.first_pair(), a.pairs_end(), {.step = kPanel / 2}, [&](Val pair) {
+    for (int64_t k = 0; k < 2; ++k) {
+      Val key = b.add(b.mul(pair, b.i64(2)), b.i64(k));
+      b.panel_dot(dot, a.words.scores, word_score_at(a, pair, k, b.i64(0)),
+                  b.mul(key, b.i64(a.depth_words)), queries, b.i64(a.depth_words),
+                  b.boolean(false));
+    }
   });
 }
 
@@ -49,31 +52,45 @@ void limit_scores(Kernel& a) {
   b.loop(b.i64(0), b.i64(kRows), kLanes, [&](Val j) {
     Val low = b.load(a.words.low, j);
     Val high = b.load(a.words.high, j);
-    b.loop(a.from, a.panels_end, {}, [&](Val c) {
-      Val key = b.convert(Op::kIntTrunc, Type::kI32, c);
-      Val score = b.load(a.scores, line_of(a, c, j));
-      score = b.select(b.cmp(Pred::kSLt, key, high), score, a.lowest());
-      if (a.parts.window > 0) score = b.select(b.cmp(Pred::kSLt, key, low), a.lowest(), score);
-      b.store(a.scores, line_of(a, c, j), score);
+    b.loop(a.first_pair(), a.pairs_end(), {}, [&](Val pair) {
+      for (int64_t k = 0; k < 2; ++k) {
+        Val key = b.add(b.mul(pair, b.i64(2)), b.i64(k));
+        key = b.convert(Op::kIntTrunc, Type::kI32, key);
+        Val at = word_score_at(a, pair, k, j);
+        Val score = b.select(b.cmp(Pred::kSLt, key, high), b.load(a.words.scores, at), a.lowest());
+        if (a.parts.window > 0) score = b.select(b.cmp(Pred::kSLt, key, low), a.lowest(), score);
+        b.store(a.words.scores, at, score);
+      }
     });
   });
 }
 
+// Whether the mask is put on in `largest`: no pass for the limits comes between.
+bool masks_late(const Kernel& a) { return a.parts.mask && !a.bounded && !a.ends_in_panel(); }
+
 // The largest scores; NaN is passed over here and makes the weights NaN.
 Val largest(Kernel& a, Val j) {
-  constexpr int64_t kChains = 4;
-  const std::vector<kir::CarriedSpec> init(kChains, {a.lowest()});
-  const std::vector<Val> most = a.b.loop(
-      a.from, a.panels_end, {.step = kChains}, init, [&](Val c, std::span<const Val> before) {
-        std::vector<Val> next;
-        for (int64_t k = 0; k < kChains; ++k) {
-          Val score = a.b.load(a.scores, line_of(a, a.b.add(c, a.b.i64(k)), j));
-          next.push_back(a.b.binary(Op::kFMaxFast, score, before[static_cast<size_t>(k)]));
-        }
-        return next;
-      });
+  kir::Builder& b = a.b;
+  constexpr int64_t kPairs = 2;
+  const std::vector<kir::CarriedSpec> init(2 * kPairs, {a.lowest()});
+  const auto scores_of = [&](Val pair) -> std::array<Val, 2> {
+    if (masks_late(a)) return mask_pair(a, pair, j);
+    return {b.load(a.words.scores, word_score_at(a, pair, 0, j)),
+            b.load(a.words.scores, word_score_at(a, pair, 1, j))};
+  };
+  const std::vector<Val> most =
+      b.loop(a.first_pair(), a.pairs_end(), {.step = kPairs}, init,
+             [&](Val pair, std::span<const Val> before) {
+               std::vector<Val> next;
+               for (int64_t i = 0; i < kPairs; ++i) {
+                 for (Val score : scores_of(b.add(pair, b.i64(i)))) {
+                   next.push_back(b.binary(Op::kFMaxFast, score, before[next.size()]));
+                 }
+               }
+               return next;
+             });
   Val all = most[0];
-  for (size_t k = 1; k < most.size(); ++k) all = a.b.binary(Op::kFMaxFast, all, most[k]);
+  for (size_t k = 1; k < most.size(); ++k) all = b.binary(Op::kFMaxFast, all, most[k]);
   return all;
 }
 
@@ -90,7 +107,7 @@ Val raise_bases(Kernel& a, Val t, Val j, Val most) {
     b.store(a.totals, row, b.mul(b.load(a.totals, row), shrink));
     Val sums = b.mul(t, b.i64(a.word_columns * kRows));
     b.loop(b.i64(0), b.dim(a.columns), {}, [&](Val e) {
-      Val at = b.add(sums, line_of(a, e, j));
+      Val at = b.add(b.add(sums, b.mul(e, b.i64(kRows))), j);
       b.store(a.words.sums, at, b.mul(b.load(a.words.sums, at), shrink));
     });
     return {};
@@ -115,9 +132,10 @@ std::array<Val, Kernel::kWordTerms> terms_of(Kernel& a, Val weight) {
 
 void weigh(Kernel& a, Val t) {
   kir::Builder& b = a.b;
-  Val factor = a.number(std::abs(a.parts.scale) * kLog2E);
-  Val first = b.binary(Op::kSDiv, a.from, b.i64(2));
-  Val end = b.binary(Op::kSDiv, a.panels_end, b.i64(2));
+  const bool scaled = a.parts.mask && a.parts.mask->dtype() != DType::kBool;
+  Val factor = a.number(scaled ? 1 : std::abs(a.parts.scale) * kLog2E);
+  Val first = a.first_pair();
+  Val end = a.pairs_end();
   b.loop(b.i64(0), b.i64(kRows), kLanes, [&](Val j) {
     Val base = raise_bases(a, t, j, b.mul(largest(a, j), factor));
     Val minus = b.unary(Op::kNeg, base);
@@ -127,8 +145,7 @@ void weigh(Kernel& a, Val t) {
           std::vector<Val> next;
           std::array<std::array<Val, Kernel::kWordTerms>, 2> terms{};
           for (int64_t k = 0; k < 2; ++k) {
-            Val c = b.add(b.mul(pair, b.i64(2)), b.i64(k));
-            Val score = b.load(a.scores, line_of(a, c, j));
+            Val score = b.load(a.words.scores, word_score_at(a, pair, k, j));
             Val weight = weight_of(a, a.muladd(score, factor, minus));
             terms[static_cast<size_t>(k)] = terms_of(a, weight);
             next.push_back(b.add(before[static_cast<size_t>(k)], weight));
@@ -137,7 +154,8 @@ void weigh(Kernel& a, Val t) {
             const auto k = static_cast<size_t>(i);
             Val low = b.binary(Op::kLShr, terms[0][k], b.constant_int(Type::kI32, 16));
             Val word = b.binary(Op::kOr, low, terms[1][k]);
-            b.store(a.words.weights, line_of(a, b.add(pair, b.i64(i * kPairs)), j), word);
+            b.store(a.words.scores, word_score_at(a, pair, i, j),
+                    b.convert(Op::kBitcast, Type::kF32, word));
           }
           return next;
         });
@@ -148,19 +166,34 @@ void weigh(Kernel& a, Val t) {
 
 void multiply_values(Kernel& a, Val t) {
   kir::Builder& b = a.b;
-  kir::PanelDot dot{.left = a.words.values, .right = a.words.weights};
+  kir::PanelDot dot{.left = a.words.values, .right = a.words.scores};
   dot.left_stride = a.value_stride;
-  Val first = b.binary(Op::kSDiv, a.from, b.i64(2));
-  Val count = b.sub(b.binary(Op::kSDiv, a.panels_end, b.i64(2)), first);
+  dot.terms = Kernel::kWordTerms;
+  dot.term_step = kRows;
+  dot.right_stride = Kernel::kPairStride;
+  Val first = a.first_pair();
+  Val count = b.sub(a.pairs_end(), first);
   for (int64_t e = 0; e < a.columns.value(); e += kir::kPanelDotRows) {
     dot.rows = std::min(kir::kPanelDotRows, a.columns.value() - e);
     Val sums = b.add(b.mul(t, b.i64(a.word_columns * kRows)), b.i64(e * kRows));
     Val left = b.add(b.i64(e * a.value_stride), first);
-    for (int64_t i = 0; i < Kernel::kWordTerms; ++i) {
-      Val right = b.mul(b.add(first, b.i64(i * kPairs)), b.i64(kRows));
-      b.panel_dot(dot, a.words.sums, sums, left, right, count, b.boolean(true));
-    }
+    Val right = b.mul(first, b.i64(Kernel::kPairStride));
+    b.panel_dot(dot, a.words.sums, sums, left, right, count, b.boolean(true));
   }
+}
+
+// The mask and the limits of the tile's scores.
+void finish_scores(Kernel& a, const Kernel::Row& inner) {
+  kir::Builder& b = a.b;
+  if (a.parts.mask && !masks_late(a)) {
+    b.loop(b.i64(0), b.i64(kRows), kLanes, [&](Val j) {
+      b.loop(a.first_pair(), a.pairs_end(), {}, [&](Val pair) { mask_pair(a, pair, j); });
+    });
+  }
+  if (!a.bounded && !a.ends_in_panel()) return;
+  Val after = b.cmp(Pred::kSLt, inner.high, b.add(a.first_key, a.met.end));
+  Val before = b.cmp(Pred::kSGt, inner.low, b.add(a.first_key, a.met.from));
+  b.if_then(b.binary(Op::kOr, after, before), [&] { limit_scores(a); });
 }
 
 }  // namespace
@@ -181,13 +214,11 @@ void emit_word_tile(Kernel& a, Val t) {
     a.set_reach(outer, b.i64(0), last);
     a.set_reach(inner, last, b.i64(0));
   }
-  a.if_reached(outer.low, outer.high, [&](Val, Val) {
+  a.met = a.meet(outer.low, outer.high);
+  b.if_then(a.met.any, [&] {
+    if (a.parts.mask) read_mask(a);
     multiply_keys(a, t);
-    if (a.bounded || a.ends_in_panel()) {
-      Val after = b.cmp(Pred::kSLt, inner.high, b.add(a.first_key, a.panels_end));
-      Val before = b.cmp(Pred::kSGt, inner.low, b.add(a.first_key, a.from));
-      b.if_then(b.binary(Op::kOr, after, before), [&] { limit_scores(a); });
-    }
+    finish_scores(a, inner);
     weigh(a, t);
     multiply_values(a, t);
   });

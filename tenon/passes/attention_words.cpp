@@ -1,5 +1,7 @@
 #include "tenon/passes/attention_words.h"
 
+#include "tenon/passes/attention_word_mask.h"
+
 namespace tenon::passes {
 namespace {
 
@@ -116,6 +118,7 @@ void start_words(Kernel& a, Val tiles) {
 
 void pack_words(Kernel& a) {
   kir::Builder& b = a.b;
+  if (a.parts.mask) pack_mask(a);
   Val count = a.at_most(b.i64(kBlock), b.sub(b.dim(a.keys), a.first_key));
   if (a.transposed) {
     turn_keys(a, count);

@@ -14,6 +14,13 @@ namespace tenon::passes {
 void start_words(AttentionKernel& a, kir::Val tiles);
 // The block's keys in words and its values turned.
 void pack_words(AttentionKernel& a);
+// Where the scores of keys 2 `pair` + k stand, in lanes j.
+inline kir::Val word_score_at(AttentionKernel& a, kir::Val pair, int64_t k, kir::Val j) {
+  constexpr int64_t kRows = AttentionKernel::kWordRows;
+  kir::Val line = a.b.mul(pair, a.b.i64(AttentionKernel::kPairStride));
+  return a.b.add(a.b.add(line, a.b.i64(k * kRows)), j);
+}
+
 // Tile `t` of rows against a block of keys.
 void emit_word_tile(AttentionKernel& a, kir::Val t);
 // Turns the sums of the block's tiles back to where finish_row reads them.

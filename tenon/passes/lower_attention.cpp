@@ -99,8 +99,9 @@ void emit_tile(Kernel& a, Val tile_row) {
     low = a.at_most(low, row.low);
     high = a.at_least(high, row.high);
   }
-  a.if_reached(low, high, [&](Val first, Val end) {
-    emit_scores(a, first, end);
+  a.met = a.meet(low, high);
+  a.b.if_then(a.met.any, [&] {
+    emit_scores(a);
     emit_weights(a);
     add_values(a);
   });

@@ -26,6 +26,7 @@ struct Shape {
   int64_t more = 0;    // words between rows of the left operand besides
   bool lines = false;  // 16 words of every row, then the next 16
   bool next = false;   // says which words are wanted next: far outside the buffer
+  int64_t terms = 1;   // panels whose sum is the right operand, line by line
 };
 
 // One grid index; everything starts some words into its buffer.
@@ -43,6 +44,9 @@ Kernel panel_kernel(const Shape& shape) {
   panel.sums_stride = shape.sums_stride;
   panel.left_stride = shape.lines ? kir::kPanelDotWords : shape.words + shape.more;
   if (shape.lines) panel.left_step = kRooms * kir::kPanelDotWords;
+  panel.terms = shape.terms;
+  panel.term_step = kir::kPanelDotColumns;
+  panel.right_stride = shape.terms * kir::kPanelDotColumns;
   b.loop(b.begin(), b.end(), {.parallel = true}, [&](Val) {
     b.panel_dot(panel, sums, b.i64(3), b.i64(5), b.i64(7), b.dim(Dim("words")),
                 b.boolean(shape.add), shape.next ? b.i64(int64_t{1} << 40) : nullptr);
@@ -77,7 +81,8 @@ test::Call random_call(const Shape& shape) {
   call.dims = {shape.words};
   call.buffers.push_back(
       random_bytes((5 + kRooms * (shape.words + shape.more)) * each, is_bf16, random));
-  call.buffers.push_back(random_bytes((7 + shape.words * 32) * each, is_bf16, random));
+  call.buffers.push_back(
+      random_bytes((7 + shape.terms * shape.words * 32) * each, is_bf16, random));
   const std::vector<float> before(static_cast<size_t>(3 + kRooms * shape.sums_stride), 2.0f);
   call.buffers.push_back(test::bytes_of(before));
   return call;
@@ -107,6 +112,9 @@ TEST(Panel, EveryKindAndNumberOfRows) {
     shapes.push_back({kind, 19, 96, true, 40, 0, true});
     shapes.push_back({kind, 32, 64, true, 32, 16, false, true});
     shapes.push_back({kind, 32, 64, true, 32, 0, true, true});
+    for (const int64_t rows : {1, 9, 32}) {
+      shapes.push_back({kind, rows, 32, rows == 9, 32, 0, false, false, 3});
+    }
   }
   std::vector<Kernel> kernels;
   for (const Shape& shape : shapes) kernels.push_back(panel_kernel(shape));

@@ -13,11 +13,12 @@ using kir::Builder;
 using kir::Kernel;
 
 // One grid index; both matrices start a little into their buffers.
-Kernel transpose_kernel(DType dtype, bool streaming) {
+Kernel transpose_kernel(DType dtype, bool streaming, DType stored) {
   Kernel kernel;
-  kernel.name = fmt::format("transpose_{}{}", name(dtype), streaming ? "_streaming" : "");
+  kernel.name =
+      fmt::format("transpose_{}_{}{}", name(stored), name(dtype), streaming ? "_streaming" : "");
   Builder b(kernel);
-  const uint32_t source = b.add_buffer("source", dtype, false);
+  const uint32_t source = b.add_buffer("source", stored, false);
   const uint32_t target = b.add_buffer("target", dtype, true);
   std::vector<kir::Val> dims;
   for (const char* dim : {"first", "down", "along", "rows", "columns"}) {
@@ -53,25 +54,29 @@ test::Call random_call(DType dtype, int64_t rows, int64_t columns, bool aligned,
   return call;
 }
 
+// `stored`: the dtype of the source's buffer.
+void expect_transposes(DType dtype, DType stored, bool streaming, std::mt19937_64& random) {
+  const Kernel kernel = transpose_kernel(dtype, streaming, stored);
+  kir::verify(kernel);
+  std::vector<test::Call> calls;
+  for (int64_t rows : {0, 1, 7, 16, 17, 35}) {
+    for (int64_t columns : {0, 1, 8, 15, 16, 33, 64}) {
+      calls.push_back(random_call(dtype, rows, columns, false, random));
+    }
+  }
+  calls.push_back(random_call(dtype, 32, 48, true, random));
+  calls.push_back(random_call(dtype, 40, 20, true, random));
+  test::expect_like_reference(kernel, calls);
+}
+
 TEST(Transpose, EverySizeOfElementAndMatrix) {
   constexpr uint64_t kSeed = 11;
   SCOPED_TRACE(fmt::format("seed {}", kSeed));
   std::mt19937_64 random(kSeed);
   for (DType dtype : {DType::kBool, DType::kI8, DType::kBF16, DType::kF32, DType::kI64}) {
-    for (bool streaming : {false, true}) {
-      const Kernel kernel = transpose_kernel(dtype, streaming);
-      kir::verify(kernel);
-      std::vector<test::Call> calls;
-      for (int64_t rows : {0, 1, 7, 16, 17, 35}) {
-        for (int64_t columns : {0, 1, 8, 15, 16, 33, 64}) {
-          calls.push_back(random_call(dtype, rows, columns, false, random));
-        }
-      }
-      calls.push_back(random_call(dtype, 32, 48, true, random));
-      calls.push_back(random_call(dtype, 40, 20, true, random));
-      test::expect_like_reference(kernel, calls);
-    }
+    for (bool streaming : {false, true}) expect_transposes(dtype, dtype, streaming, random);
   }
+  expect_transposes(DType::kI32, DType::kBF16, false, random);
 }
 
 }  // namespace

@@ -38,8 +38,14 @@ TEST(Networks, AttentionOfHalvesIsThatOfFloats) {
   const Tensor q = random::normal(random::key(1), {2, 4, 70, 40}).cast(bf16);
   const Tensor k = random::normal(random::key(2), {2, 2, 330, 40}).cast(bf16);
   const Tensor v = random::normal(random::key(3), {2, 2, 330, 24}).cast(bf16);
+  const Tensor mask = random::normal(random::key(4), {70, 330});
   for (const AttentionOptions& options :
-       {AttentionOptions{}, {.causal = true}, {.causal = true, .window = 50}, {.scale = -0.5}}) {
+       {AttentionOptions{}, AttentionOptions{.causal = true},
+        AttentionOptions{.causal = true, .window = 50}, AttentionOptions{.scale = -0.5},
+        AttentionOptions{.mask = mask.cast(bf16)}, AttentionOptions{.mask = mask, .window = 90},
+        AttentionOptions{.mask = mask > 0.0f, .causal = true},
+        AttentionOptions{.mask = random::normal(random::key(5), {4, 1, 330})},
+        AttentionOptions{.mask = random::normal(random::key(6), {2, 1, 1, 330}) > 0.5f}}) {
     const auto f = [options](const Tensor& a, const Tensor& b, const Tensor& c) {
       return attention(a, b, c, options);
     };

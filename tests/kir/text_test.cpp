@@ -55,8 +55,9 @@ constexpr const char* kEverything =
       store out[0], 1.0
     }
   }
-  paneldot bf16 out[%0] rows 3 stride 32, h[%0] stride 40 step 16, h[0], 16, true
-  paneldot bf16 out[%0] rows 3 stride 32, h[%0] stride 16 step 512, h[0], 16, true next %0
+  paneldot bf16 out[%0] rows 3 stride 32, h[%0] stride 40 step 16, h[0] stride 32, 16, true
+  paneldot bf16 out[%0] rows 3 stride 32, h[%0] stride 16 step 512, h[0] stride 32, 16, true next %0
+  paneldot bf16 out[%0] rows 3 stride 32, h[%0] stride 40 step 16, h[0] stride 96 terms 3 step 32, 16, true
   transpose streaming out[%0] stride 16, x[0] stride %0, 3, %0
 }
 )";

@@ -102,7 +102,7 @@ std::vector<Literal> arguments(const Program& program, const Case& c) {
   for (const ir::TensorType& type : program.types) all.push_back(random_literal(type, c, random));
   if (!c.mask || c.mask->dtype == DType::kBool) return all;
   for (int64_t i = 0; i < all[3].count(); ++i) {
-    if (all[3].get_double(i) > 2) all[3].set_double(i, -kInf);
+    if (all[3].get_double(i) > 2 && all[3].count() > 1) all[3].set_double(i, -kInf);
   }
   return all;
 }
@@ -296,13 +296,83 @@ const std::vector<Case>& cases() {
        .dtype = DType::kBF16,
        .keys = DType::kBF16,
        .sizes = {{"b", 2}, {"m", 11}, {"n", 45}}},
-      {.name = "words of a mask",
-       .q = {1, 9, 8},
-       .k = {1, 34, 8},
-       .v = {1, 34, 8},
+      {.name = "words of a bool mask",
+       .q = {2, 9, 8},
+       .k = {2, 34, 8},
+       .v = {2, 34, 8},
        .mask = ir::TensorType{DType::kBool, {9, 34}},
        .dtype = DType::kBF16,
        .keys = DType::kBF16},
+      {.name = "words of a mask",
+       .q = {2, 40, 8},
+       .k = {2, 150, 8},
+       .v = {2, 150, 4},
+       .mask = ir::TensorType{DType::kBF16, {2, 40, 150}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a mask and a window",
+       .q = {2, 40, 8},
+       .k = {2, 150, 8},
+       .v = {2, 150, 4},
+       .causal = true,
+       .window = 40,
+       .mask = ir::TensorType{DType::kF32, {40, 150}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a bool mask, a window and a length",
+       .q = {2, 4, 20, 8},
+       .k = {2, 2, 70, 8},
+       .v = {2, 2, 70, 4},
+       .window = 9,
+       .mask = ir::TensorType{DType::kBool, {2, 1, 20, 70}},
+       .length = Shape{2},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a mask for each head",
+       .q = {4, 20, 8},
+       .k = {2, 70, 8},
+       .v = {2, 70, 4},
+       .mask = ir::TensorType{DType::kF32, {4, 1, 70}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a mask for each batch",
+       .q = {3, 2, 40, 8},
+       .k = {3, 1, 70, 8},
+       .v = {3, 1, 70, 4},
+       .causal = true,
+       .mask = ir::TensorType{DType::kF16, {3, 1, 1, 70}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a bool mask for each batch",
+       .q = {3, 2, 40, 8},
+       .k = {3, 2, 70, 8},
+       .v = {3, 2, 70, 4},
+       .mask = ir::TensorType{DType::kBool, {3, 1, 1, 70}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a bool mask for each query",
+       .q = {2, 40, 8},
+       .k = {2, 70, 8},
+       .v = {2, 70, 4},
+       .mask = ir::TensorType{DType::kBool, {2, 40, 1}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a mask of one number",
+       .q = {1, 9, 8},
+       .k = {1, 34, 8},
+       .v = {1, 34, 8},
+       .mask = ir::TensorType{DType::kF64, {}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16},
+      {.name = "words of a mask of names",
+       .q = {"b", 4, "m", 8},
+       .k = {"b", 2, "n", 8},
+       .v = {"b", 2, "n", 5},
+       .causal = true,
+       .mask = ir::TensorType{DType::kBF16, {"b", 1, "m", "n"}},
+       .dtype = DType::kBF16,
+       .keys = DType::kBF16,
+       .sizes = {{"b", 2}, {"m", 11}, {"n", 45}}},
       {.name = "no keys", .q = {2, 9, 4}, .k = {2, 0, 4}, .v = {2, 0, 4}},
       {.name = "no queries", .q = {2, 0, 4}, .k = {2, 3, 4}, .v = {2, 3, 4}},
       {.name = "no depth", .q = {2, 3, 0}, .k = {2, 3, 0}, .v = {2, 3, 4}},
@@ -331,6 +401,53 @@ TEST(LowerAttentionValues, UnseenValuesStayOut) {
       }
     });
   }
+}
+
+double lowest_of(DType dtype) {
+  if (dtype == DType::kF64) return std::numeric_limits<double>::lowest();
+  return dtype == DType::kBF16 ? -0x1.fep127 : std::numeric_limits<float>::lowest();
+}
+
+// Rows that a mask takes all keys from, by false, -inf, or numbers so low that no score counts
+// beside them.
+TEST(LowerAttentionValues, WhollyMaskedRows) {
+  constexpr int64_t kQueries = 40, kKeys = 70;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType mask : {DType::kBool, DType::kBF16, DType::kF32, DType::kF64}) {
+      const Case c{.name = std::string(name(mask)),
+                   .q = {2, kQueries, 8},
+                   .k = {2, kKeys, 8},
+                   .v = {2, kKeys, 4},
+                   .causal = mask == DType::kF32,
+                   .mask = ir::TensorType{mask, {kQueries, kKeys}},
+                   .dtype = dtype,
+                   .keys = dtype};
+      run_case(c, [&](std::vector<Literal>& in) {
+        for (const int64_t row : {0, 13, 39}) {
+          const bool lowest = row == 13 && mask != DType::kBool;
+          const double value = mask == DType::kBool ? 0 : lowest ? lowest_of(mask) : -kInf;
+          for (int64_t t = 0; t < kKeys; ++t) in[3].set_double(row * kKeys + t, value);
+        }
+      });
+    }
+  }
+}
+
+// Keys that a bool mask hides may hold anything; what is added to a score of NaN is NaN.
+TEST(LowerAttentionValues, HiddenKeys) {
+  const Case c{.name = "hidden",
+               .q = {1, 9, 8},
+               .k = {1, 70, 8},
+               .v = {1, 70, 4},
+               .mask = ir::TensorType{DType::kBool, {1, 70}},
+               .dtype = DType::kBF16,
+               .keys = DType::kBF16};
+  run_case(c, [](std::vector<Literal>& in) {
+    in[3].set_int(66, 0);
+    in[1].set_double(8 * 66, NAN);
+    in[1].set_double(8 * 66 + 1, kInf);
+    in[2].set_double(4 * 66, kInf);
+  });
 }
 
 // The three parts of a weight hide nothing: a value of infinity stays one.
