@@ -75,9 +75,9 @@ std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
     }
   }
   shape.push_back(n);
-  const int64_t parts = args.attrs.i("parts");
-  if (parts > 1) {
-    shape.insert(shape.begin(), Dim(parts));
+  const Dim& parts = args.attrs.shape("parts").at(0);
+  if (parts != Dim(1)) {
+    shape.insert(shape.begin(), parts);
     return {{accumulation_type(a.dtype, right), shape}};
   }
   return {{bytes ? DType::kI32 : promote(a.dtype, right), shape}};
@@ -103,9 +103,10 @@ std::vector<Literal> matmul_packed_eval(const EvalArgs& args) {
   const ConcreteType& type = args.out[0];
   Literal out(type.dtype, type.dims);
   const int64_t depth = a.dims().back();
-  const int64_t parts = args.attrs.i("parts");
-  const int64_t part_depth = depth_of_part(Dim(depth), parts).value();
-  const std::vector<int64_t> dims(type.dims.begin() + (parts > 1 ? 1 : 0), type.dims.end());
+  const bool in_parts = args.attrs.shape("parts").at(0) != Dim(1);
+  const int64_t parts = in_parts ? type.dims[0] : 1;
+  const int64_t part_depth = depth_of_part(depth, std::max<int64_t>(parts, 1)).value();
+  const std::vector<int64_t> dims(type.dims.begin() + (in_parts ? 1 : 0), type.dims.end());
   const int64_t columns = dims.back();
   int64_t count = p.dims()[p.rank() - 3];
   const bool in_words = p.dtype() == DType::kI32;
@@ -183,10 +184,10 @@ kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
   DType acc = accumulation_type(a.dtype(), right_type);
   size_t batch = packed_batch(p.shape());
   const Dim& depth_dim = a.shape().back();
-  const int64_t parts = node.attrs.i("parts");
+  const Dim& parts = node.attrs.shape("parts").at(0);
   kir::Val first = b.i64(0);
   kir::Val last = b.dim(depth_dim);
-  if (parts > 1) {
+  if (parts != Dim(1)) {
     const Dim part = depth_of_part(depth_dim, parts);
     first = b.mul(index[0], b.dim(part));
     last = b.binary(kir::Op::kSMin, b.add(first, b.dim(part)), last);
@@ -225,14 +226,14 @@ kir::Val matmul_packed_lower(LowerContext& ctx, const ir::Node& node, uint32_t,
 std::vector<Sample> matmul_packed_samples() {
   auto in_parts = [](DType dtype, Shape a, Shape p, Dim n, int64_t parts) {
     return Sample{{{dtype, std::move(a)}, {dtype, std::move(p)}},
-                  {{"n", Shape{std::move(n)}}, {"parts", parts}}};
+                  {{"n", Shape{std::move(n)}}, {"parts", Shape{parts}}}};
   };
   auto packed = [](DType dtype, Shape a, Shape p, Dim n) {
     return Sample{{{dtype, std::move(a)}, {dtype, std::move(p)}}, {{"n", Shape{std::move(n)}}}};
   };
   auto words = [](DType dtype, Shape a, Shape p, Dim n, DType right, int64_t parts = 1) {
     return Sample{{{dtype, std::move(a)}, {DType::kI32, std::move(p)}},
-                  {{"n", Shape{std::move(n)}}, {"right", right}, {"parts", parts}}};
+                  {{"n", Shape{std::move(n)}}, {"right", right}, {"parts", Shape{parts}}}};
   };
   return {packed(DType::kF32, {3, 5}, {2, 5, 32}, 40),
           packed(DType::kF32, {2, 3, 4}, {1, 4, 32}, 32),
@@ -250,10 +251,10 @@ std::vector<Sample> matmul_packed_samples() {
 
 }  // namespace
 
-Dim depth_of_part(const Dim& depth, int64_t parts) {
-  if (parts == 1) return depth;
-  constexpr int64_t kUnit = 64;
-  return floor_div(depth + Dim(parts * kUnit - 1), Dim(parts * kUnit)) * Dim(kUnit);
+Dim depth_of_part(const Dim& depth, const Dim& parts) {
+  if (parts == Dim(1)) return depth;
+  const Dim unit(64);
+  return floor_div(depth + parts * unit - Dim(1), parts * unit) * unit;
 }
 
 DType accumulation_type(DType a, DType b) {
@@ -267,7 +268,7 @@ const ir::OpDef kMatmulPacked = {
     .traits = ir::kAnchor,
     .min_operands = 2,
     .max_operands = 2,
-    .attrs = {{"n", Shape{}, true}, {"right", DType::kBF16}, {"parts", int64_t{1}}},
+    .attrs = {{"n", Shape{}, true}, {"right", DType::kBF16}, {"parts", Shape{1}}},
     .infer = matmul_packed_infer,
     .eval = matmul_packed_eval,
     .lower = matmul_packed_lower,
@@ -275,9 +276,9 @@ const ir::OpDef kMatmulPacked = {
 TENON_OP_SAMPLES(kMatmulPacked, matmul_packed_samples)
 
 ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n, DType right,
-                        ir::LocationPtr location, int64_t parts) {
+                        ir::LocationPtr location, const Dim& parts) {
   ir::Attrs attrs{{"n", Shape{n}}};
-  if (parts > 1) attrs.set("parts", parts);
+  if (parts != Dim(1)) attrs.set("parts", Shape{parts});
   if (is_in_words(packed)) attrs.set("right", right);
   return ir::make(kMatmulPacked, {a, packed}, std::move(attrs), std::move(location));
 }

@@ -22,7 +22,7 @@ extern const ir::OpDef kMatmulPack;
 // matmul_packed(a[…, m, k], packed, n): what matmul(a, b) gives for packed = matmul_pack(b) and n
 // columns. A packed operand without batch dimensions serves every row of `a`, which may then have
 // any rank of at least one. `right` is the dtype of the elements of packed words.
-// With `parts` = p above 1 the sums stay apart: result [p, …, m, n] in the
+// With `parts` = p other than 1 the sums stay apart: result [p, …, m, n] in the
 // accumulation type, whose entry i has the i-th depth_of_part(k, p) of the common dimension.
 extern const ir::OpDef kMatmulPacked;
 
@@ -30,8 +30,8 @@ ir::Value matmul_pack(const ir::Value& b, bool words = false, ir::LocationPtr lo
                       bool in_place = false);
 ir::Value matmul_packed(const ir::Value& a, const ir::Value& packed, const Dim& n,
                         DType right = DType::kBF16, ir::LocationPtr location = nullptr,
-                        int64_t parts = 1);
-Dim depth_of_part(const Dim& depth, int64_t parts);
+                        const Dim& parts = 1);
+Dim depth_of_part(const Dim& depth, const Dim& parts);
 
 // Panels that hold so many columns.
 Dim panels_of(const Dim& columns);

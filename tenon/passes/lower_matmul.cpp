@@ -69,7 +69,7 @@ class Gemm {
     const Val into = b_.mul(block, b_.i64(cut_.depth_block));
     depth_from_ = b_.add(part_from_, into);
     const bool whole_blocks = cut_.depth.is_static() && cut_.depth.value() > 0 &&
-                              cut_.part_depth.value() * at_.parts() == cut_.depth.value() &&
+                              cut_.part_depth * at_.parts() == cut_.depth &&
                               cut_.part_depth.value() % cut_.depth_block == 0;
     if (whole_blocks) {
       depth_count_ = b_.i64(cut_.depth_block);
@@ -78,7 +78,7 @@ class Gemm {
       const Val whole = least(b_.i64(cut_.depth_block), b_.sub(b_.dim(cut_.part_depth), into));
       const Val rest = b_.sub(b_.dim(cut_.depth), depth_from_);
       depth_count_ =
-          at_.parts() == 1 ? whole : b_.binary(kir::Op::kSMax, least(whole, rest), b_.i64(0));
+          !at_.in_parts() ? whole : b_.binary(kir::Op::kSMax, least(whole, rest), b_.i64(0));
     }
     first_block_ = b_.cmp(kir::Pred::kEq, block, b_.i64(0));
     last_block_ = b_.cmp(kir::Pred::kEq, block, b_.dim(cut_.depth_blocks - Dim(1)));

@@ -99,7 +99,7 @@ class PanelGemm {
     const bool few = rows && *rows <= kRowUnit;
     depth_block_ = kDepthBlock;
     part_words_ =
-        at_.parts() == 1 ? words_ : floor_div(ops::depth_of_part(depth_, at_.parts()), Dim(each_));
+        !at_.in_parts() ? words_ : floor_div(ops::depth_of_part(depth_, at_.parts()), Dim(each_));
     if (std::optional<int64_t> words = part_words_.static_value()) {
       const int64_t whole = few ? kDepthFewRows : kDepthUnblocked;
       const int64_t limit = *words <= whole ? whole : few ? kDepthFewRows : kDepthBlock;
@@ -138,7 +138,7 @@ class PanelGemm {
     const Val into = b_.mul(block, b_.i64(depth_block_));
     from_ = b_.add(part_from_, into);
     count_ = least(b_.i64(depth_block_), b_.sub(b_.dim(part_words_), into));
-    if (at_.parts() > 1) {
+    if (at_.in_parts()) {
       // The last part may be short, those that follow it empty.
       const Val rest = b_.sub(b_.dim(words_), from_);
       count_ = b_.binary(kir::Op::kSMax, least(count_, rest), b_.i64(0));

@@ -6,9 +6,9 @@ using kir::Val;
 using ops::Index;
 
 MatmulIndex::MatmulIndex(kir::Builder& builder, const ir::Node& matmul)
-    : b_(builder), matmul_(matmul), parts_(matmul.attrs.i("parts")) {
+    : b_(builder), matmul_(matmul), parts_(matmul.attrs.shape("parts").at(0)) {
   Shape shape = matmul.types[0].shape;
-  if (parts_ > 1) shape.erase(shape.begin());
+  if (in_parts()) shape.erase(shape.begin());
   const auto rank = static_cast<ptrdiff_t>(matmul.operands[1].shape().size()) - 3;
   batch_ = Shape(shape.begin(), shape.begin() + rank);
   row_shape_ = Shape(shape.begin() + rank, shape.end() - 1);
@@ -17,7 +17,7 @@ MatmulIndex::MatmulIndex(kir::Builder& builder, const ir::Node& matmul)
 
 Val MatmulIndex::set_task(Val number) {
   Val part = b_.i64(0);
-  if (parts_ > 1) {
+  if (in_parts()) {
     const Dim batches = dim_max(product(batch_), Dim(1));
     part = part_ = b_.index_div(number, batches);
     number = b_.index_rem(number, batches);

@@ -14,10 +14,11 @@ class MatmulIndex {
 
   const Shape& batch() const { return batch_; }  // dimensions that the packed operand has as well
   const Dim& rows() const { return rows_; }      // of one batch, flat
-  int64_t parts() const { return parts_; }       // of the common dimension
+  const Dim& parts() const { return parts_; }    // of the common dimension
+  bool in_parts() const { return parts_ != Dim(1); }
   // Parts times batches, and the choice of those that the indices below belong to, by their flat
   // number; returns the part.
-  Dim tasks() const { return Dim(parts_) * product(batch_); }
+  Dim tasks() const { return parts_ * product(batch_); }
   kir::Val set_task(kir::Val number);
 
   ops::Index left(kir::Val row, kir::Val k) const;
@@ -33,7 +34,7 @@ class MatmulIndex {
   const ir::Node& matmul_;
   Shape batch_, row_shape_;
   Dim rows_;
-  int64_t parts_;
+  Dim parts_;
   ops::Index index_;
   kir::Val part_ = nullptr;
 };

@@ -18,9 +18,10 @@ namespace {
 
 // Fewer rows than this do not pay for packing an operand at every call: it is read where it stands.
 constexpr int64_t kRowsWorthPacking = 64;
-// The same for words, which stand in no operand: fewer rows of bf16 are multiplied as f32, where
-// the operand stands, and fewer of bytes by words that their own kernel packs.
+// Fewer rows of bf16 are multiplied as f32, where the operand stands: there are no words in it.
 constexpr int64_t kRowsWorthWords = 16;
+// A block of rows can pack the words that it needs. No more rows than these are one block.
+constexpr int64_t kRowsOfOneBlock = 64;
 // The same for an operand whose columns stand apart in memory: without packing each row of the
 // product gathers it anew.
 constexpr int64_t kRowsWorthGathering = 2;
@@ -62,7 +63,8 @@ class ConstantAnalysis {
   std::unordered_map<const ir::Node*, bool> known_;
 };
 
-enum class Right : uint8_t { kPacked, kInPlace, kElementwise };
+// kWordsInPlace: words that the product's own kernel packs.
+enum class Right : uint8_t { kPacked, kInPlace, kWordsInPlace, kElementwise };
 
 // Rows of the product that share the right operand; nothing where their number is not known.
 std::optional<int64_t> known_rows(const ir::Value& a, const ir::Value& b) {
@@ -94,10 +96,11 @@ Right choose_right(const ir::Node& node, bool words, bool constant) {
   if (words) {
     const bool few_rows = rows && *rows < kRowsWorthWords;
     const bool few_columns = columns && *columns < kColumnsWorthPacking;
-    if (!few_rows && !few_columns) return Right::kPacked;
-    const bool suits =
-        is_float(b.dtype) ? !columns || *columns >= kColumnsWorthTiles : !few_columns;
-    return suits ? Right::kInPlace : Right::kElementwise;
+    if (is_float(b.dtype) && (few_rows || few_columns)) {
+      return !columns || *columns >= kColumnsWorthTiles ? Right::kInPlace : Right::kElementwise;
+    }
+    if (few_columns) return Right::kElementwise;
+    return rows && *rows <= kRowsOfOneBlock ? Right::kWordsInPlace : Right::kPacked;
   }
   if (columns && *columns < kColumnsWorthTiles) return Right::kElementwise;
   const Dim bytes =
@@ -110,17 +113,19 @@ Right choose_right(const ir::Node& node, bool words, bool constant) {
 }
 
 // Parts of a long common dimension whose sums are added up in the end, so that threads share a
-// product of few results. Their number follows from the shapes alone.
-int64_t choose_parts(const ir::Value& a, const ir::Value& b) {
+// product of few results. Their number follows from the shapes alone, at run time where the common
+// dimension is known only then.
+Dim choose_parts(const ir::Value& a, const ir::Value& b) {
   const size_t rank = b.type().rank();
-  const std::optional<int64_t> depth = b.shape()[rank - 2].static_value();
+  const Dim& depth = b.shape()[rank - 2];
   const std::optional<int64_t> columns = b.shape()[rank - 1].static_value();
   const std::optional<int64_t> rows = known_rows(a, b);
   Dim batches = 1;
   for (size_t i = 0; i + 2 < rank; ++i) batches = batches * dim_max(a.shape()[i], b.shape()[i]);
-  if (!depth || !columns || !rows || *depth < 2 * kDepthOfPart) return 1;
+  if (!columns || !rows || depth.upper_bound() < 2 * kDepthOfPart) return 1;
   if (!batches.is_static() || batches.value() > kFewBatches) return 1;
-  return *rows <= kFewResults && *columns <= kFewResults ? *depth / kDepthOfPart : 1;
+  if (*rows > kFewResults || *columns > kFewResults) return 1;
+  return dim_max(floor_div(depth, Dim(kDepthOfPart)), Dim(1));
 }
 
 // A product with one column, or with a transposed operand of few rows or columns, as the sum of
@@ -225,12 +230,13 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
         bool words = bytes || suits_words(a, b);
         const Right right = choose_right(node, words, constant);
         if (right == Right::kElementwise) return std::nullopt;
-        words = bytes || (words && right == Right::kPacked);
-        ir::Value packed = ops::matmul_pack(b, words, node.location, right == Right::kInPlace);
-        const int64_t parts = choose_parts(a, b);
+        words = words && right != Right::kInPlace;
+        ir::Value packed = ops::matmul_pack(b, words, node.location, right != Right::kPacked);
+        const Dim parts = choose_parts(a, b);
         const Dim& columns = node.types[0].shape.back();
         ir::Value product = ops::matmul_packed(a, packed, columns, b.dtype(), node.location, parts);
-        if (parts > 1) product = ops::sum(product, std::vector<int64_t>{0}, false, node.location);
+        if (parts != Dim(1))
+          product = ops::sum(product, std::vector<int64_t>{0}, false, node.location);
         if (product.dtype() == node.types[0].dtype) return {{product}};
         return {{ops::cast(product, node.types[0].dtype, node.location)}};
       });

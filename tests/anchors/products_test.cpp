@@ -65,6 +65,7 @@ TEST(Products, OfWordsOnEveryPath) {
   }
   expect_product({17, 8200, 18}, i8, i8, i32, false);  // in parts
   expect_product({15, 1100, 40}, u8, i8, i32, false);  // words are packed as they are needed
+  expect_product({66, 40, 33}, i8, i8, i32, false);
   expect_product({40, 1, 40}, bf16, bf16, bf16, true);
   expect_product({35, 0, 33}, i8, i8, i32, true);
 }
@@ -83,6 +84,23 @@ TEST(Products, OfFloatsOnEveryPath) {
   expect_product({18, 1, 40}, bf16, bf16, bf16, false);
   expect_product({6, 33, 36}, bf16, f32, f32, false);
   expect_product({30, 33, 36}, f32, f32, f32, true);
+}
+
+TEST(Products, OverACommonDimensionOfTheCall) {
+  for (const DType dtype : {f32, bf16, i8}) {
+    for (const int64_t k : {0, 5, 8192, 9001}) {
+      SCOPED_TRACE(fmt::format("{} of {}", k, name(dtype)));
+      const Sizes s{3, k, 17};
+      const auto a = some_values(s.m * s.k, 1, -6);
+      const auto b = some_values(s.k * s.n, 2, -6);
+      expect_on_every_path(
+          [=](const Tensors& x) {
+            return dtype == i8 ? cast(matmul(x[0], x[1], i32), f32) : matmul(cast(x[0], f32), x[1]);
+          },
+          {tensor_of(a, dtype, s.m, s.k), tensor_of(b, dtype, s.k, s.n)}, product(a, b, s),
+          {TensorLayout(dtype, {3, "k"}), TensorLayout(dtype, {"k", 17})});
+    }
+  }
 }
 
 // The right operand stands transposed in memory.

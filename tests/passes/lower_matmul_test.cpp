@@ -45,7 +45,7 @@ struct Case {
   DType b_type = DType::kF32;
   bool scratch_partial = false;
   bool words = false;
-  int64_t parts = 1;
+  Dim parts = 1;
 };
 
 std::vector<int64_t> sizes_of(const Shape& shape, const Dim::Lookup& lookup) {
@@ -81,7 +81,7 @@ void run_case(const Case& c, bool wide, bool beside_wide = false) {
   ir::Attrs pack_attrs{{"words", c.words}};
   Literal packed_data = ops::kMatmulPack.eval({pack_attrs, {&b_data, 1}, {&packed_type, 1}})[0];
   ir::ConcreteType type{product.dtype(), sizes_of(product.shape(), lookup)};
-  ir::Attrs attrs{{"n", Shape{type.dims.back()}}, {"right", c.b_type}, {"parts", c.parts}};
+  ir::Attrs attrs{{"n", Shape{type.dims.back()}}, {"right", c.b_type}, {"parts", Shape{c.parts}}};
   std::vector<Literal> operands = {a_data, packed_data};
   Literal expected = ops::kMatmulPacked.eval({attrs, operands, {&type, 1}})[0];
 
@@ -154,6 +154,30 @@ const Case kCases[] = {
     {{17, 640}, {640, 33}, {}, DType::kF16, DType::kF16, false, false, 5},
     {{2, 5, 70}, {2, 70, 9}, {}, DType::kF64, DType::kF64, false, false, 4},
     {{"m", "k"}, {"k", 35}, {{"m", 5}, {"k", 2700}}, DType::kF32, DType::kF32, true, false, 2},
+    {{5, "k"},
+     {"k", 9},
+     {{"k", 200}},
+     DType::kF32,
+     DType::kF32,
+     false,
+     false,
+     dim_max(Dim("k") / 64, 1)},
+    {{5, "k"},
+     {"k", 9},
+     {{"k", 0}},
+     DType::kF32,
+     DType::kF32,
+     false,
+     false,
+     dim_max(Dim("k") / 64, 1)},
+    {{5, "k"},
+     {"k", 9},
+     {{"k", 200}},
+     DType::kI8,
+     DType::kI8,
+     false,
+     true,
+     dim_max(Dim("k") / 64, 1)},
     {{1, 40}, {40, 70}, {}, DType::kBF16, DType::kBF16, false, true},
     {{2, 37, 33}, {33, 32}, {}, DType::kBF16, DType::kBF16, false, true},
     {{2, 33, 65}, {2, 65, 40}, {}, DType::kI8, DType::kI8, false, true},
