@@ -83,21 +83,25 @@ Value pow(Value x, Value y) {
 Value hypot(Value x, Value y) {
   Value ax = abs(x), ay = abs(y);
   Value big = binary(Op::kFMaxFast, ax, ay), small = binary(Op::kFMinFast, ax, ay);
-  // Tiny numbers are scaled.
+  // Tiny numbers are scaled. A smaller one that is subnormal and is not becomes negative, and then
+  // what does not matter below.
   int power = x.is_f64() ? 200 : 60;
   Value tiny = big < x.pick(0x1p-60, 0x1p-800);
   Builder& b = *x.b;
   Val init[] = {big.v, small.v};
   auto scaled = b.rarely(tiny.v, init, [&](std::span<const Val> now) {
-    return std::vector<Val>{b.select(tiny.v, raised(big, power).v, now[0]),
-                            b.select(tiny.v, raised(small, power).v, now[1])};
+    return std::vector<Val>{raised_where(tiny, {&b, now[0]}, power).v,
+                            raised_where(tiny, {&b, now[1]}, power).v};
   });
   big = {&b, scaled[0]};
   // A number that is far below the other one does not matter.
   small = binary(Op::kFMaxFast, Value{&b, scaled[1]}, big * x.pick(0x1p-30, 0x1p-60));
   Value t = small / select(equal(big, 0.0), 1.0, big);
   Value r = big * sqrt(muladd(t, t, 1.0));
-  r = rarely(tiny, r, [&] { return lowered(r, power); });
+  Val root[] = {r.v};
+  r = {&b, b.rarely(tiny.v, root, [&](std::span<const Val> now) {
+         return std::vector<Val>{lowered_where(tiny, {&b, now[0]}, power, true).v};
+       })[0]};
   r = select(cmp(Pred::kUno, x, y), std::numeric_limits<double>::quiet_NaN(), r);
   return select(either(equal(ax, kInf), equal(ay, kInf)), kInf, r);
 }

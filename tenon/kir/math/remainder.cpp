@@ -86,20 +86,36 @@ Value long_remainder(Value a, Value b) {
 
 Value fmod(Value x, Value y) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  Value a = abs(x), b = abs(y);
+  Value dividend = abs(x), by = abs(y);
   Value least = x.pick(0x1p-90, 0x1p-900), most = x.pick(0x1p100, 0x1p1000);
+  // Where both are small, both are scaled, and so is the remainder. A small divisor of a larger
+  // number is unusual.
+  const int power = x.is_f64() ? 200 : 64;
+  Builder& builder = *x.b;
+  Value small = by < least;
+  Val init[] = {dividend.v, by.v};
+  auto scaled = builder.rarely(small.v, init, [&](std::span<const Val> now) {
+    Value both_small = both(small, dividend < x.pick(0x1p-60, 0x1p-800));
+    return std::vector<Val>{builder.select(both_small.v, raised(dividend, power).v, now[0]),
+                            raised_where(both_small, {&builder, now[1]}, power).v};
+  });
+  Value a = {&builder, scaled[0]}, b = {&builder, scaled[1]};
   Value moderate = both(b<most, b> least);
   Value divisor = select(moderate, b, 1.0);
   // A dividend far below the divisor would make the quotient subnormal.
   Value q = truncated(binary(Op::kFMaxFast, divisor * 0x1p-20, a) / divisor);
-  Value usual = rest_of(a, divisor, q);
+  Value rest = rest_of(a, divisor, q);
+  Val of_scaled[] = {rest.v};
+  Value usual = {&builder, builder.rarely(small.v, of_scaled, [&](std::span<const Val> now) {
+                   return std::vector<Val>{lowered_where(small, {&builder, now[0]}, power).v};
+                 })[0]};
   Value plain = both(moderate, q < std::ldexp(1.0, step_bits(x)));
   Value unusual = {x.b, x.b->logical_not(plain.v)};
   Value r = rarely(unusual, usual, [&] {
-    Value defined = both(a<kInf, b> 0.0);
+    Value defined = both(dividend<kInf, by> 0.0);
     Value one = x.make(1.0);
-    Value r = long_remainder(select(defined, a, one), select(defined, b, one));
-    Value other = select(equal(b, kInf), a, r);
+    Value r = long_remainder(select(defined, dividend, one), select(defined, by, one));
+    Value other = select(equal(by, kInf), dividend, r);
     return select(defined, other, std::numeric_limits<double>::quiet_NaN());
   });
   return copysign(r, x);

@@ -34,23 +34,51 @@ Value normal_part(Value a) {
   return from_bits(bits + select(below_normal(a), more, bits.make_int(0)));
 }
 
+namespace {
+
+// Masks cost less than a choice between two numbers.
+Value exponent_where(Value cond, int64_t exponent, Value like) {
+  Value bits = to_bits(like);
+  return select(cond, bits.make_int(exponent << fraction_bits(like)), bits.make_int(0));
+}
+
 // The bits of a subnormal number with an exponent more are those of a number that is 2^(1 - bias +
 // power) above it.
-Value raised(Value a, int power) {
-  Value bits = to_bits(a), subnormal = below_normal(a);
-  Value up = bits.make_int(int64_t{power} << fraction_bits(a));
-  Value one_more = bits.make_int(int64_t{power + 1} << fraction_bits(a));
+Value raised_by(Value a, int power, Value up, Value subnormal) {
   Value above = select(subnormal, std::ldexp(1.0, power + 1 - bias(a)), a.make(0.0));
-  return from_bits(bits + select(subnormal, one_more, up)) - above;
+  return from_bits(to_bits(a) + up + exponent_where(subnormal, 1, a)) - above;
+}
+
+Value lowered_by(Value a, int power, Value down, Value subnormal) {
+  Value first = a.make(std::ldexp(1.0, power + 1 - bias(a)));
+  Value bits = to_bits(a + select(subnormal, first, a.make(0.0)));
+  return from_bits(bits - down - exponent_where(subnormal, 1, a));
+}
+
+Value exponent(Value like, int power) {
+  return to_bits(like).make_int(int64_t{power} << fraction_bits(like));
+}
+
+Value lowered_below_normal(Value a, int power) { return a < std::ldexp(1.0, power + 1 - bias(a)); }
+
+}  // namespace
+
+Value raised(Value a, int power) {
+  return raised_by(a, power, exponent(a, power), below_normal(a));
+}
+
+Value raised_where(Value cond, Value a, int power) {
+  return raised_by(a, power, exponent_where(cond, power, a), below_normal(a));
 }
 
 Value lowered(Value a, int power) {
-  Value first = a.make(std::ldexp(1.0, power + 1 - bias(a)));
-  Value subnormal = a < first;
-  Value bits = to_bits(a + select(subnormal, first, a.make(0.0)));
-  Value up = bits.make_int(int64_t{power} << fraction_bits(a));
-  Value one_more = bits.make_int(int64_t{power + 1} << fraction_bits(a));
-  return from_bits(bits - select(subnormal, one_more, up));
+  return lowered_by(a, power, exponent(a, power), lowered_below_normal(a, power));
+}
+
+Value lowered_where(Value cond, Value a, int power, bool others_large) {
+  Value subnormal = lowered_below_normal(a, power);
+  if (!others_large) subnormal = both(cond, subnormal);
+  return lowered_by(a, power, exponent_where(cond, power, a), subnormal);
 }
 
 Value units_of(Value x) {

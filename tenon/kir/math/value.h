@@ -151,6 +151,11 @@ Value normal_part(Value a);
 // Magnitudes times 2^power and 2^-power, rounded once; the larger one is normal or 0.
 Value raised(Value a, int power);
 Value lowered(Value a, int power);
+// The same where `cond` holds, elsewhere `a`; but raised_where gives something negative there where
+// it is subnormal. `others_large`: where `cond` does not hold, `a` could be lowered and stay
+// normal.
+Value raised_where(Value cond, Value a, int power);
+Value lowered_where(Value cond, Value a, int power, bool others_large = false);
 
 // Where the square of a number is far below its last place.
 inline double tiny_limit(Value x) { return x.is_f64() ? 0x1p-40 : 0x1p-20; }
