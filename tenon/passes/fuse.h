@@ -7,8 +7,8 @@
 //   - evaluating it where it is used would run it more often than it has elements (a reduction or
 //     a costly value under a broadcast loop that is not inside its own index);
 //   - its group has grown to the limit.
-// A group whose first such reduction would run once a column, with the loops along the columns inside
-// all others, takes that order of loops (columns.h).
+// A group whose first such reduction would run once a column if the loops along the columns stood
+// inside all others takes that order of loops (columns.h).
 // Groups of one iteration shape without a path between them merge where they share a value; a
 // value in memory whose readers have its shape is stored by the readers' group.
 #pragma once
