@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "tenon/ir/op_def.h"
+#include "tenon/ops/packed_matmul.h"
 #include "tenon/passes/access.h"
 #include "tenon/passes/blocking.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 // Larger results than this leave the caches before anyone reads them.
 constexpr int64_t kStreamingBytes = int64_t{16} << 20;
-// The same for products: their operands need the second cache.
+// The same for products of words: their operands need the second cache.
 constexpr int64_t kStreamingProduct = int64_t{8} << 20;
 
 Dim bytes_of(const ir::Value& value) {
@@ -73,7 +74,9 @@ KernelFrame::KernelFrame(const Group& group, GroupBody body, const std::string& 
 
 bool KernelFrame::streams(size_t root) const {
   const Dim bytes = bytes_of(body_.roots[root]);
-  const int64_t least = group_.kind == Group::Kind::kMatmul ? kStreamingProduct : kStreamingBytes;
+  const bool of_words = group_.anchor != nullptr && group_.anchor->op == &ops::kMatmulPacked &&
+                        ops::is_in_words(group_.anchor->operands[1]);
+  const int64_t least = of_words ? kStreamingProduct : kStreamingBytes;
   return bytes.is_static() && bytes.value() >= least;
 }
 
