@@ -23,6 +23,7 @@ constexpr int64_t kLineWords = 16;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kAheadFewRows = 64;
 constexpr int64_t kAhead = 16;
+constexpr int64_t kWordsTogether = 2;
 constexpr int kTileRows = 16;
 // Of what PanelDot calls in next, the part that one instruction takes.
 constexpr int64_t kNextShare = 4;
@@ -102,27 +103,27 @@ void Emitter::emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows
   auto sum_place = [&](int64_t r, int v) {
     return at(panel.sums, (first + r) * panel.spec.sums_stride + column + int64_t{v} * lanes);
   };
-  // Signed bytes times signed bytes: the left ones are turned into unsigned ones, 128 too large.
-  const bool is_biased = panel.spec.kind == PanelDot::Kind::kS8;
-  Value* bias = llvm::ConstantInt::get(word, 0x80808080u);
   // Few sums are split over words, so that the units need not wait for them.
   const int64_t count = rows * vectors;
   const int64_t split = count <= 2 ? 4 : count <= 6 ? 2 : 1;
+  // Words of one round: counting takes instructions from the units.
+  const int64_t together = std::max<int64_t>(split, kWordsTogether);
   const int64_t ahead = rows <= kFewRows ? kAheadFewRows : kAhead;
   auto multiply = [&](Value* sum, Value* left, Value* right) {
     return is_bf16 ? arithmetic_.dot_bf16({sum, left, right})
                    : arithmetic_.dot_bytes({sum, left, right});
   };
 
-  Values zeros(static_cast<size_t>(count * split + (is_biased ? vectors : 0)),
-               llvm::Constant::getNullValue(sum_type));
+  Values zeros(static_cast<size_t>(count * split), llvm::Constant::getNullValue(sum_type));
   Values sums =
-      counted_loop(index(0), panel.words, split, zeros, [&](Value* var, const Values& carried) {
+      counted_loop(index(0), panel.words, together, zeros, [&](Value* w, const Values& carried) {
         Values next = carried;
-        for (int64_t s = 0; s < split; ++s) {
-          Value* w = s == 0 ? var : b_.CreateAdd(var, index(s));
-          Value* line = b_.CreateGEP(b_.getInt32Ty(), panel.right,
-                                     b_.CreateMul(w, index(panel.spec.right_stride)));
+        Value* first_line = b_.CreateGEP(b_.getInt32Ty(), panel.right,
+                                         b_.CreateMul(w, index(panel.spec.right_stride)));
+        Value* first_left = b_.CreateGEP(b_.getInt32Ty(), panel.left, left_word(panel.spec, w));
+        for (int64_t t = 0; t < together; ++t) {
+          const int64_t s = t % split;
+          Value* line = at(first_line, t * panel.spec.right_stride);
           for (int64_t word = 0; word < int64_t{vectors} * lanes; word += kLineWords) {
             prefetch_line(at(line, column + ahead * panel.spec.right_stride + word));
           }
@@ -131,21 +132,15 @@ void Emitter::emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows
             right.push_back(b_.CreateAlignedLoad(word, at(line, column + int64_t{v} * lanes),
                                                  llvm::Align(kWordBytes)));
           }
-          Value* left_line = b_.CreateGEP(b_.getInt32Ty(), panel.left, left_word(panel.spec, w));
           for (int64_t r = 0; r < rows; ++r) {
-            Value* left = b_.CreateAlignedLoad(b_.getInt32Ty(),
-                                               at(left_line, (first + r) * panel.spec.left_stride),
-                                               llvm::Align(kWordBytes));
-            if (is_biased) left = b_.CreateXor(left, b_.getInt32(0x80808080u));
+            Value* left = b_.CreateAlignedLoad(
+                b_.getInt32Ty(), at(first_left, (first + r) * panel.spec.left_stride + t),
+                llvm::Align(kWordBytes));
             Value* all = b_.CreateVectorSplat(static_cast<unsigned>(lanes), left);
             for (int v = 0; v < vectors; ++v) {
               auto k = static_cast<size_t>((s * rows + r) * vectors + v);
-              next[k] = multiply(carried[k], all, right[static_cast<size_t>(v)]);
+              next[k] = multiply(next[k], all, right[static_cast<size_t>(v)]);
             }
-          }
-          for (int v = 0; v < vectors && is_biased; ++v) {
-            auto k = static_cast<size_t>(count * split + v);
-            next[k] = multiply(next[k], bias, right[static_cast<size_t>(v)]);
           }
         }
         return next;
@@ -159,7 +154,6 @@ void Emitter::emit_panel_vectors(const Panel& panel, int64_t first, int64_t rows
       for (int64_t s = 1; s < split; ++s) {
         sum = plus(sum, sums[static_cast<size_t>((s * rows + r) * vectors + v)]);
       }
-      if (is_biased) sum = b_.CreateSub(sum, sums[static_cast<size_t>(count * split + v)]);
       store_panel_sum(sum, sum_place(r, v), panel.add);
     }
   }
@@ -206,9 +200,7 @@ void Emitter::emit_panel_tiles(const Panel& panel) {
   each_sum([&](int number, Value*) { b_.CreateIntrinsic(ids::x86_tilezero, {}, {tile(number)}); });
   b_.CreateBr(begin);
   b_.SetInsertPoint(begin);
-  const auto id = panel.spec.kind == PanelDot::Kind::kBF16 ? ids::x86_tdpbf16ps
-                  : panel.spec.kind == PanelDot::Kind::kS8 ? ids::x86_tdpbssd
-                                                           : ids::x86_tdpbusd;
+  const auto id = panel.spec.kind == PanelDot::Kind::kBF16 ? ids::x86_tdpbf16ps : ids::x86_tdpbusd;
   counted_loop(index(0), panel.words, kir::kPanelDotWords, {}, [&](Value* var, const Values&) {
     Value* line = b_.CreateGEP(b_.getInt32Ty(), panel.right,
                                b_.CreateMul(var, index(panel.spec.right_stride)));

@@ -144,20 +144,12 @@ class Evaluator {
     return w / kPanelDotWords * panel.left_step + w % kPanelDotWords;
   }
 
-  // A signed left byte is an unsigned one that is 128 too large when its top bit is turned round.
   uint32_t multiply_words(PanelDot::Kind kind, uint32_t sum, uint32_t left, uint32_t right) const {
-    constexpr uint32_t kTopBits = 0x80808080u;
-    if (kind == PanelDot::Kind::kS8) left ^= kTopBits;
-    Bits in[] = {sum, left, right};
+    const Bits in[] = {sum, left, right};
     const bool is_bf16 = kind == PanelDot::Kind::kBF16;
-    auto result = static_cast<uint32_t>(eval_scalar(is_bf16 ? Op::kDot2 : Op::kDot4,
-                                                    is_bf16 ? Type::kF32 : Type::kI32, Type::kI32,
-                                                    Pred::kEq, in, options_));
-    if (kind != PanelDot::Kind::kS8) return result;
-    in[0] = 0;
-    in[1] = kTopBits;
-    return result - static_cast<uint32_t>(
-                        eval_scalar(Op::kDot4, Type::kI32, Type::kI32, Pred::kEq, in, options_));
+    return static_cast<uint32_t>(eval_scalar(is_bf16 ? Op::kDot2 : Op::kDot4,
+                                             is_bf16 ? Type::kF32 : Type::kI32, Type::kI32,
+                                             Pred::kEq, in, options_));
   }
 
   void loop(const Inst& inst) {

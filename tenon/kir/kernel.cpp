@@ -41,7 +41,7 @@ std::string_view name(Type type) {
 }
 
 std::string_view name(PanelDot::Kind kind) {
-  static constexpr std::string_view kNames[] = {"bf16", "s8", "u8"};
+  static constexpr std::string_view kNames[] = {"bf16", "u8"};
   return kNames[static_cast<int>(kind)];
 }
 

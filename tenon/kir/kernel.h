@@ -272,14 +272,14 @@ struct Loop {
 //   sums[r * sums_stride + j] = (add ? itself : 0) +
 //       Σ_w left[r * left_stride + w / 16 * left_step + w % 16] · right[w * right_stride + j]
 // for r < rows, j < 32: rows stand whole (left_step = 16), or 16 words of every row, then the next
-// 16 of them, which tiles read best. A product of words is that of kDot2 or kDot4 (with either
-// signedness of the left operand). Sums are f32 or i32. Rows up to the next multiple of 16 may be
+// 16 of them, which tiles read best. A product of words is that of kDot2 or kDot4 (an
+// unsigned left operand). Sums are f32 or i32. Rows up to the next multiple of 16 may be
 // read and written besides. Indices and strides count words, whatever the buffers' dtype.
 // With a sixth argument the right words are multiplied by other rows soon: they stay in the first
 // cache, the left words pass it by, and a quarter as many words as the right operand has here are
 // called into the second cache from right[that index] on.
 struct PanelDot {
-  enum class Kind : uint8_t { kBF16, kS8, kU8 };  // of the left operand; the right one: bf16, s8
+  enum class Kind : uint8_t { kBF16, kU8 };  // of the left operand; the right one: bf16, s8
   Kind kind = Kind::kBF16;
   uint32_t left = 0, right = 0;  // buffers; Inst::buffer holds the sums
   int64_t rows = 1;              // 1 to 32

@@ -77,7 +77,7 @@ class Parser {
   std::map<std::string, uint32_t> buffer_names_;
   std::map<std::string_view, Type> types_ = names_of<Type>(static_cast<int>(Type::kF64) + 1);
   std::map<std::string_view, Op> ops_ = names_of<Op>(static_cast<int>(Op::kIf) + 1);
-  std::map<std::string_view, PanelDot::Kind> kinds_ = names_of<PanelDot::Kind>(3);
+  std::map<std::string_view, PanelDot::Kind> kinds_ = names_of<PanelDot::Kind>(2);
   std::map<std::string_view, Pred> preds_ = names_of<Pred>(static_cast<int>(Pred::kUno) + 1);
   std::map<std::string_view, Combine> combines_ =
       names_of<Combine>(static_cast<int>(Combine::kXor) + 1);

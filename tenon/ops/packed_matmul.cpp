@@ -23,7 +23,7 @@ size_t packed_batch(const Shape& packed) { return packed.size() - 3; }
 // matmul_packed_c2: the last dimension of a equals the second-last of the packed operand
 // matmul_packed_c3: n columns fill exactly the panels of the packed operand
 // matmul_packed_c4: batch dimensions broadcast
-// matmul_packed_c5: operands are floats, or words of bf16 with a bf16 or of i8 with i8 or u8
+// matmul_packed_c5: operands are floats, or words of bf16 with bf16 or of i8 with u8
 
 std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
   const TensorType& a = args.in[0];
@@ -49,7 +49,7 @@ std::vector<TensorType> matmul_packed_infer(const InferArgs& args) {
                                  p.shape[p.rank() - 3].str()),
                      {.label = "matmul_packed_c3"});
   }
-  const bool bytes = right == DType::kI8 && (a.dtype == DType::kI8 || a.dtype == DType::kU8);
+  const bool bytes = right == DType::kI8 && a.dtype == DType::kU8;
   const bool fits = in_words ? bytes || (right == DType::kBF16 && a.dtype == DType::kBF16)
                              : is_float(a.dtype) && is_float(right);
   if (!fits) {
@@ -243,10 +243,10 @@ std::vector<Sample> matmul_packed_samples() {
           packed(DType::kF32, {"m", 6}, {1, 6, 32}, 32),
           in_parts(DType::kF32, {3, 150}, {2, 150, 32}, 33, 2),
           in_parts(DType::kBF16, {2, 2, 70}, {2, 70, 32}, 64, 3),
-          words(DType::kI8, {2, 3, 65}, {1, 32, 32}, 32, DType::kI8),
+          words(DType::kU8, {2, 3, 65}, {1, 32, 32}, 32, DType::kI8),
           words(DType::kU8, {"m", 7}, {1, 16, 32}, 9, DType::kI8),
           words(DType::kBF16, {2, 150}, {1, 80, 32}, 9, DType::kBF16, 2),
-          words(DType::kI8, {2, 3, 300}, {2, 1, 80, 32}, 17, DType::kI8, 3)};
+          words(DType::kU8, {2, 3, 300}, {2, 1, 80, 32}, 17, DType::kI8, 3)};
 }
 
 }  // namespace

@@ -26,8 +26,12 @@ class ExternalAnalysis {
     for (const ir::NodePtr& node : graph.nodes()) {
       if (node->op == &ir::kConstantExternal) {
         external_bytes_[node.get()] = bytes(*node);
-      } else if (node->op->is(ir::kStructural) || node->op == &ir::kConstant) {
+      } else if (node->op == &ir::kConstant) {
+        constants_.insert(node.get());
+      } else if (node->op->is(ir::kStructural)) {
         continue;
+      } else if (is_made_of_constants(*node)) {
+        constants_.insert(node.get());
       } else if (std::optional<int64_t> below = operand_bytes(*node)) {
         external_bytes_[node.get()] = *below;
       }
@@ -63,16 +67,23 @@ class ExternalAnalysis {
     return total;
   }
 
+  bool is_made_of_constants(const ir::Node& node) const {
+    return !node.operands.empty() &&
+           std::all_of(node.operands.begin(), node.operands.end(), [&](const Value& operand) {
+             return constants_.count(operand.node.get()) > 0;
+           });
+  }
+
+  // Of a node whose operands are external and constant.
   std::optional<int64_t> operand_bytes(const ir::Node& node) const {
     if (node.operands.empty()) return std::nullopt;
     int64_t total = 0;
     for (const Value& operand : node.operands) {
-      if (operand.node->op == &ir::kConstant) continue;
+      if (constants_.count(operand.node.get()) > 0) continue;
       auto it = external_bytes_.find(operand.node.get());
       if (it == external_bytes_.end()) return std::nullopt;
       total += it->second;
     }
-    if (total == 0 && node.operands[0].node->op == &ir::kConstant) return std::nullopt;
     return total;
   }
 
@@ -96,6 +107,7 @@ class ExternalAnalysis {
     }
   }
 
+  std::unordered_set<const ir::Node*> constants_;  // and what is computed from them alone
   // Externals below each external value: bytes of them together.
   std::unordered_map<const ir::Node*, int64_t> external_bytes_;
 };

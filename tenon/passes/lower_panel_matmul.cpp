@@ -38,7 +38,6 @@ int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
 PanelDot::Kind kind_of(DType left) {
   switch (left) {
     case DType::kBF16: return PanelDot::Kind::kBF16;
-    case DType::kI8: return PanelDot::Kind::kS8;
     case DType::kU8: return PanelDot::Kind::kU8;
     default: throw InternalError("matmul_packed: no product of words with this dtype");
   }

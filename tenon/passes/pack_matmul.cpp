@@ -36,6 +36,10 @@ constexpr int64_t kRowsOfFewBytes = 512;
 constexpr int64_t kColumnsWorthTiles = 2;
 // The same for an operand that is packed once: a panel of one column is 32 times its size.
 constexpr int64_t kColumnsWorthPackingOnce = 4;
+// An operand of fewer columns than this is transposed once instead: lanes over a common dimension
+// of at least so many rows have more to do than lanes over columns.
+constexpr int64_t kColumnsWorthLanes = 8;
+constexpr int64_t kDepthWorthTransposing = 256;
 // A shorter common dimension leaves most of a row of words empty.
 constexpr int64_t kDepthWorthWords = 16;
 
@@ -128,8 +132,17 @@ Dim choose_parts(const ir::Value& a, const ir::Value& b) {
   return dim_max(floor_div(depth, Dim(kDepthOfPart)), Dim(1));
 }
 
-// A product with one column, or with a transposed operand of few rows or columns, as the sum of
-// products of elements, which reads rows at the speed of memory.
+// Whether a constant operand is transposed once, when external data are bound, since its columns
+// are few and long.
+bool is_worth_transposing(const ir::Value& b) {
+  if (b.type().rank() != 2 || b.node->op == &ir::kConstant) return false;
+  const std::optional<int64_t> columns = b.shape()[1].static_value();
+  const std::optional<int64_t> depth = b.shape()[0].static_value();
+  return columns && *columns < kColumnsWorthLanes && depth && *depth >= kDepthWorthTransposing;
+}
+
+// A product with one column, with a transposed operand of few rows or columns, or with a constant
+// of few columns, as the sum of products of elements, which reads rows at the speed of memory.
 std::optional<ir::Value> as_sum(const ir::Node& node, std::span<const ir::Value> operands,
                                 bool constant) {
   const ir::Value& a = operands[0];
@@ -137,8 +150,10 @@ std::optional<ir::Value> as_sum(const ir::Node& node, std::span<const ir::Value>
   const size_t rank = b.type().rank();
   if (rank < 2 || a.type().rank() < 1 || !is_float(node.types[0].dtype)) return std::nullopt;
   const bool is_column = rank == 2 && b.shape()[1] == Dim(1);
-  const bool is_few = !constant && is_transposed(b) && (rank == 2 || a.type().rank() == rank) &&
-                      few_of_transposed(known_rows(a, b), b.shape().back().static_value());
+  const bool is_few =
+      constant ? is_worth_transposing(b)
+               : is_transposed(b) && (rank == 2 || a.type().rank() == rank) &&
+                     few_of_transposed(known_rows(a, b), b.shape().back().static_value());
   if (!is_column && !is_few) return std::nullopt;
   const DType type = node.types[0].dtype == DType::kF64 ? DType::kF64 : DType::kF32;
   const auto wide = [&](const ir::Value& x) {
@@ -201,6 +216,24 @@ std::optional<std::array<ir::Value, 2>> bytes_under_casts(std::span<const ir::Va
   return fits && bytes[1].dtype() == DType::kI8 ? std::optional(bytes) : std::nullopt;
 }
 
+// Dot products of bytes take unsigned ones on the left, so a · b = (a + 128) · b - 128 · Σ b,
+// exactly in wrapping i32. This is a + 128,
+ir::Value unsigned_left(const ir::Value& a, const ir::LocationPtr& location) {
+  const ir::Value more = ops::scalar_int(DType::kU8, 128, location);
+  return ops::add(ops::cast(a, DType::kU8, location), more, location);
+}
+
+// and this 128 · Σ b for each column: the product of a row of 128s, once where b is constant.
+ir::Value shift_of_columns(const ir::Value& b, const ir::Value& packed, const Dim& columns,
+                           const ir::LocationPtr& location) {
+  const size_t rank = b.type().rank();
+  Shape row(rank == 2 ? 1 : rank, Dim(1));
+  row.back() = b.shape()[rank - 2];
+  const ir::Value more = ops::scalar_int(DType::kU8, 128, location);
+  return ops::matmul_packed(ops::broadcast_to(more, row, location), packed, columns, b.dtype(),
+                            location);
+}
+
 // Products of bf16 are made of dot products of words, unless most of the words would be padding.
 bool suits_words(const ir::Value& a, const ir::Value& b) {
   if (a.dtype() != DType::kBF16 || b.dtype() != DType::kBF16) return false;
@@ -234,11 +267,18 @@ ir::GraphPtr pack_matmul(const ir::GraphPtr& graph) {
         ir::Value packed = ops::matmul_pack(b, words, node.location, right != Right::kPacked);
         const Dim parts = choose_parts(a, b);
         const Dim& columns = node.types[0].shape.back();
-        ir::Value product = ops::matmul_packed(a, packed, columns, b.dtype(), node.location, parts);
-        if (parts != Dim(1))
+        const bool is_signed = a.dtype() == DType::kI8;
+        ir::Value product = ops::matmul_packed(is_signed ? unsigned_left(a, node.location) : a,
+                                               packed, columns, b.dtype(), node.location, parts);
+        if (parts != Dim(1)) {
           product = ops::sum(product, std::vector<int64_t>{0}, false, node.location);
-        if (product.dtype() == node.types[0].dtype) return {{product}};
-        return {{ops::cast(product, node.types[0].dtype, node.location)}};
+        }
+        if (product.dtype() != node.types[0].dtype) {
+          product = ops::cast(product, node.types[0].dtype, node.location);
+        }
+        if (!is_signed) return {{product}};
+        const ir::Value shift = shift_of_columns(b, packed, columns, node.location);
+        return {{ops::sub(product, shift, node.location)}};
       });
 }
 
