@@ -104,6 +104,30 @@ TEST(Products, OverACommonDimensionOfTheCall) {
 }
 
 // The right operand stands transposed in memory.
+TEST(Products, OfConstantsOnEveryPath) {
+  // Packed or transposed once, with the sums that signed bytes on the left need.
+  for (const Sizes& s : {Sizes{3, 300, 5}, Sizes{1, 300, 2}, Sizes{40, 256, 7}, Sizes{20, 40, 3},
+                         Sizes{9, 70, 33}}) {
+    for (const DType dtype : {f32, f64, f16, bf16, i8}) {
+      SCOPED_TRACE(fmt::format("{}: {} {} {}", name(dtype), s.m, s.k, s.n));
+      const auto a = some_values(s.m * s.k, 1, -6);
+      const auto b = some_values(s.k * s.n, 2, -6);
+      const Tensor weight = tensor_of(b, dtype, s.k, s.n);
+      const auto fn = [=](const Tensors& x) {
+        const Tensor c = dtype == i8 ? matmul(x[0], weight, i32) : matmul(x[0], weight);
+        return cast(c, f32);
+      };
+      std::vector<double> wanted = product(a, b, s);
+      if (is_half(dtype)) {
+        for (double& value : wanted) {
+          value = cast(cast(tensor(value), dtype), f64).eval().item<double>();
+        }
+      }
+      expect_on_every_path(fn, {tensor_of(a, dtype, s.m, s.k)}, wanted);
+    }
+  }
+}
+
 TEST(Products, OfTransposedOnEveryPath) {
   for (const Sizes& s : {Sizes{1, 37, 40}, Sizes{9, 70, 5}, Sizes{20, 3, 1}, Sizes{3, 20, 18}}) {
     for (const DType dtype : {f32, f16}) {
