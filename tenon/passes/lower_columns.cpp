@@ -81,7 +81,8 @@ class Columns {
 
   // Each value is stored where the first walk that needs it computes it, and loaded from then on.
   void keep() {
-    if (height_.upper_bound() * kVector * kept_.element_bytes() > kStripBytes) return;
+    const int64_t line_bytes = std::max<int64_t>(kVector * kept_.element_bytes(), 1);
+    if (height_.upper_bound() > kStripBytes / line_bytes) return;
     std::vector<uint32_t> slots;
     for (const DType dtype : kept_.slots) {
       slots.push_back(b_.add_scratch("columns", dtype, height_ * Dim(width_)));

@@ -63,11 +63,13 @@ bool FrontBlocks::give(Block block) {
   if (!fits_word(block)) return false;
   const size_t own = thread_number();
   for (size_t i = 0; i < kLines; ++i) {
-    for (Word& at : lines_[(own + i) % kLines].words) {
+    Line& line = lines_[(own + i) % kLines];
+    for (size_t at = 0; at < line.words.size(); ++at) {
       uint64_t none = 0;
-      if (at.load(std::memory_order_relaxed) == 0 &&
-          at.compare_exchange_strong(none, pack(block), std::memory_order_release,
-                                     std::memory_order_relaxed)) {
+      if (line.words[at].load(std::memory_order_relaxed) == 0 &&
+          line.words[at].compare_exchange_strong(none, pack(block), std::memory_order_release,
+                                                 std::memory_order_relaxed)) {
+        line.places[at].store(block.data, std::memory_order_relaxed);
         return true;
       }
     }

@@ -35,6 +35,8 @@ class FrontBlocks {
   using Word = std::atomic<uint64_t>;  // place and units of a block; 0 for none
   struct alignas(64) Line {
     std::array<Word, kBlocks / kLines> words{};
+    // Where the blocks last given to these words are, for leak checkers, which read no words.
+    std::array<std::atomic<void*>, kBlocks / kLines> places{};
   };
   std::array<Line, kLines> lines_;
 };
