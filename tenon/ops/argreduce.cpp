@@ -105,7 +105,7 @@ struct Position {
       const Index at = operand_index(rank, {static_cast<int64_t>(axis)}, keepdims, index, reduced);
       return elt::Sym{&b, to_arith(b, ctx.element(x, at)), acc};
     };
-    check_not_empty(b, nest.dims);
+    check_not_empty(b, nest.dims, node.types[0].shape);
     const elt::Sym extreme = extreme_value(ctx, nest, index, acc, element);
     const Val none = b.i64(std::numeric_limits<int64_t>::max());
     const kir::CarriedSpec carried[] = {{none, Combine::kSMin}};

@@ -259,7 +259,7 @@ struct Extreme {
     kir::Builder& b = ctx.builder();
     const DType dtype = node.operands[0].dtype();
     const DType acc = is_half(dtype) ? DType::kF32 : dtype;
-    if (!node.attrs.b("neutral")) check_not_empty(b, Site(node).nest.dims);
+    if (!node.attrs.b("neutral")) check_not_empty(b, Site(node).nest.dims, node.types[0].shape);
     const bool loose = is_float(acc) && node.attrs.b("shift");
     return emit_simple(ctx, node, index, acc, extreme_start(b, acc, kMax),
                        extreme_combine(acc, kMax), loose ? either : apply<elt::Sym>);

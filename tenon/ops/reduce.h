@@ -52,7 +52,8 @@ kir::Combine extreme_combine(DType acc, bool max);
 
 // ValueError [<op>_empty] when one of `axes` of `shape` certainly has no elements.
 void refuse_empty(std::string_view op, const Shape& shape, const std::vector<int64_t>& axes);
-// The same while running: a kernel check where the size is not known to be positive.
-void check_not_empty(kir::Builder& b, const Shape& dims);
+// The same while running: a kernel check where the sizes reduced, `dims`, are not known to be
+// positive, unless there are no `results`.
+void check_not_empty(kir::Builder& b, const Shape& dims, const Shape& results);
 
 }  // namespace tenon::ops

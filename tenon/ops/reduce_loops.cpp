@@ -204,10 +204,18 @@ void refuse_empty(std::string_view op, const Shape& shape, const std::vector<int
   }
 }
 
-void check_not_empty(Builder& b, const Shape& dims) {
+void check_not_empty(Builder& b, const Shape& dims, const Shape& results) {
+  const Dim count = product(results);
   for (const Dim& dim : dims) {
     if (dim.lower_bound() > 0) continue;
-    b.check(b.cmp(kir::Pred::kSGt, b.dim(dim), b.i64(0)), kCheckEmptyReduction);
+    // Outside of all loops: those around may not run.
+    b.at_depth(0, [&] {
+      Val fine = b.cmp(kir::Pred::kSGt, b.dim(dim), b.i64(0));
+      if (count.lower_bound() <= 0) {
+        fine = b.binary(kir::Op::kOr, fine, b.cmp(kir::Pred::kEq, b.dim(count), b.i64(0)));
+      }
+      b.check(fine, kCheckEmptyReduction);
+    });
   }
 }
 

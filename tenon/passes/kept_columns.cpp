@@ -84,13 +84,15 @@ class Chooser {
     return walks;
   }
 
-  bool asks(size_t walk, const Value& value) const {
+  // Whether the walk reads `value`, otherwise than to compute `through`.
+  bool asks(size_t walk, const Value& value, const Value& through = {}) const {
     std::vector<Value> stack = starts_[walk];
     std::unordered_set<const ir::Node*> seen;
     while (!stack.empty()) {
       const Value at = stack.back();
       stack.pop_back();
       if (at == value) return true;
+      if (at == through) continue;
       if (!seen.insert(at.node.get()).second || at.node->id < value.node->id) continue;
       auto kept = kept_.find(at);
       if (kept != kept_.end() && kept->second.first < walk) continue;
@@ -102,26 +104,28 @@ class Chooser {
     return false;
   }
 
-  // A slot is free again when the walk has come that reads its value for the last time: an element
-  // is read there before another takes its place.
+  // A slot is free again after the walk that reads its value for the last time, or in that walk for
+  // the one value that it is read for: an element is read there before another takes its place.
   KeptColumns in_slots(const std::vector<Value>& chosen) const {
     KeptColumns kept;
-    std::vector<size_t> free_from;  // by slot: the walk
+    std::vector<Value> holds;  // by slot: the last value
     for (const Value& value : chosen) {
-      const auto [first, last] = kept_.at(value);
       size_t slot = 0;
-      while (slot < kept.slots.size() &&
-             (kept.slots[slot] != value.dtype() || free_from[slot] > first || reads_twice(first))) {
-        ++slot;
-      }
-      if (slot == kept.slots.size()) {
+      while (slot < holds.size() && !may_follow(holds[slot], value)) ++slot;
+      if (slot == holds.size()) {
         kept.slots.push_back(value.dtype());
-        free_from.push_back(0);
+        holds.push_back(value);
       }
-      free_from[slot] = last;
+      holds[slot] = value;
       kept.values.push_back({value, slot});
     }
     return kept;
+  }
+
+  bool may_follow(const Value& old, const Value& value) const {
+    const size_t first = kept_.at(value).first, last = kept_.at(old).second;
+    if (old.dtype() != value.dtype() || last > first || reads_twice(first)) return false;
+    return last < first || !asks(last, old, value);
   }
 
   // argmax and argmin look for a position after they have found the value.

@@ -113,10 +113,13 @@ TEST(Empty, Reductions) {
         expect_dims(got[11], {0, 3});
       });
   const Layouts named = {TensorLayout(f32, {2, "n"})};
-  for (const One& fn : std::vector<One>{[](const Tensors& x) { return max(x[0], 1); },
-                                        [](const Tensors& x) { return argmin(x[0], 1); },
-                                        [](const Tensors& x) { return min(x[0]); },
-                                        [](const Tensors& x) { return argmax(x[0]); }}) {
+  for (const One& fn :
+       std::vector<One>{[](const Tensors& x) { return max(x[0], 1); },
+                        [](const Tensors& x) { return argmin(x[0], 1); },
+                        [](const Tensors& x) { return min(x[0]); },
+                        // Behind loops that do not run.
+                        [](const Tensors& x) { return sum(x[0] - max(x[0], 1, true), 1); },
+                        [](const Tensors& x) { return argmax(x[0]); }}) {
     expect_refusal_on_every_path([&](const Tensors& x) { return Tensors{fn(x)}; }, {zeros({2, 0})},
                                  {"ValueError: ", "no elements", "_empty]", "reductions_test.cpp:"},
                                  named);

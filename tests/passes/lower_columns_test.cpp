@@ -34,6 +34,14 @@ Value beside_the_largest(const Value& x, int64_t axis) {
   return ops::add(e, ops::cast(ops::argmax(e, axis, true), e.dtype()));
 }
 
+// The walk that reads x for the last time reads another value first, which it keeps.
+Value beside_another(const Value& x, int64_t axis) {
+  const Value y = ops::tanh(ops::iota(x.shape(), 0, x.dtype()));
+  const Value largest = ops::max(x, {{axis}}, true);
+  const Value sums = ops::sum(ops::mul(y, x), {{axis}}, true);
+  return ops::add(ops::mul(y, sums), largest);
+}
+
 // Reversed operands are read at other places than their own.
 Value of_flipped(const Value& x, int64_t axis) {
   return ops::add(ops::softmax(ops::flip(x, {{axis}}), axis), x);
@@ -50,6 +58,7 @@ const Work kWorks[] = {
      [](const Value& x, int64_t axis) { return ops::rms_norm(x, std::nullopt, 1e-3, axis); }},
     {"of two reductions", centred_twice},
     {"beside the largest", beside_the_largest},
+    {"beside another", beside_another},
     {"of flipped", of_flipped},
 };
 
