@@ -2,9 +2,9 @@
 """Measures Tenon, the machine's limits and the peers, row by row: run.py [--peers] [ROW…] writes build/bench.json.
 
 A machine's speed drifts, so a row is measured by Tenon, by the limits that it is held against and by each peer within
-minutes. A copy differs by a half from process to process, by where its memory lies: rows that are held against one are
-measured in TURNS processes of Tenon and of the limit in turn, and the best of each counts. With ROWs the others keep
-what was measured before.
+minutes. Where memory lies makes some rows, and copies, a half slower in one process than in the next: all that such a
+row is held against is measured as many times in turn as the row says, and the best of each counts. With ROWs the others
+keep what was measured before.
 """
 import json
 import os
@@ -18,7 +18,6 @@ from rows import ROWS
 LIMITS = os.path.abspath("build/release/bench/limits")
 TENON = os.path.abspath("build/release/bench/tenon_bench")
 RESULTS = os.path.abspath("build/bench.json")
-TURNS = 3
 
 
 def output(program, *names):
@@ -30,13 +29,11 @@ def output(program, *names):
 
 
 def keep_best(into, name, value, is_rate=False):
+    """Keeps the better of two values of one name; any value rather than an error."""
     old = into.get(name)
-    if old is None or (value["min"] > old["min"] if is_rate else value["min"] < old["min"]):
+    better = max if is_rate else min
+    if old is None or "error" in old or ("error" not in value and better(value["min"], old["min"]) != old["min"]):
         into[name] = value
-
-
-def report(who, name, value):
-    print(f"{who:<10} {name:<24} {value}", file=sys.stderr, flush=True)
 
 
 class Results:
@@ -59,21 +56,23 @@ class Results:
         os.replace(RESULTS + ".new", RESULTS)
 
 
-def measure_tenon(row, results, limit_names):
-    """Tenon's value of a row, and of those that the same function measures; the limits that it is held against."""
-    limits = [other for other, _ in row.bars if other in limit_names]
-    mine, theirs = {}, {}
-    for _ in range(TURNS if limits else 1):
-        for limit in limits:
-            keep_best(theirs, limit, output(LIMITS, limit)[limit])
+def measure(row, results, limits, rows_of):
+    """One row, and those that the same function of Tenon's measures, by all in turn."""
+    found = {"tenon": {}, "limits": {}, "peers": {}}
+    for _ in range(row.turns):
+        for limit in (other for other, _ in row.bars if other in limits):
+            keep_best(found["limits"], limit, output(LIMITS, limit)[limit])
         for name, value in output(TENON, row.name).items():
-            keep_best(mine, name, value, row.is_rate)
-    results.row(row.name)["limits"] = theirs
-    for limit, value in theirs.items():
-        report("limit", limit, value["min"])
-    for name, value in mine.items():
+            keep_best(found["tenon"], name, value, row.is_rate)
+        for peer, names in rows_of.items():
+            if row.name in names:
+                keep_best(found["peers"], peer, peers.measure(peer, row.name), row.is_rate)
+    for name, value in found["tenon"].items():
         results.row(name)["tenon"] = value
-        report("tenon", name, value["min"])
+    results.row(row.name).update(limits=found["limits"], peers=found["peers"])
+    for who in found.values():
+        for name, value in who.items():
+            print(f"{row.name:<28} {name:<28} {value.get('min', value.get('error'))}", file=sys.stderr, flush=True)
 
 
 def main():
@@ -89,14 +88,8 @@ def main():
         for peer in peers.PEERS:
             results.all["peers"][peer], rows_of[peer] = peers.about(peer)
     for row in rows:
-        measure_tenon(row, results, results.all["limits"])
+        measure(row, results, results.all["limits"], rows_of)
         results.save()
-        for peer, names in rows_of.items():
-            if row.name not in names:
-                continue
-            value = results.row(row.name)["peers"][peer] = peers.measure(peer, row.name)
-            report(peer, row.name, value.get("min", value.get("error")))
-            results.save()
 
 
 main()

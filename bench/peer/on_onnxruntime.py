@@ -16,22 +16,27 @@ def version():
 
 
 def node(op, x, constants=(), result="float32", **attributes):
-    """A call of one operator on x and constants."""
+    """A call of one operator on x, or on a list of arrays, and constants."""
+    arguments = {f"x{i}": a for i, a in enumerate(x if isinstance(x, list) else [x])}
     names = [f"c{i}" for i in range(len(constants))]
     graph = helper.make_graph(
-        [helper.make_node(op, ["x", *names], ["y"], **attributes)], op,
-        [helper.make_tensor_value_info("x", TYPES[x.dtype.name], x.shape)],
+        [helper.make_node(op, [*arguments, *names], ["y"], **attributes)], op,
+        [helper.make_tensor_value_info(name, TYPES[a.dtype.name], a.shape) for name, a in arguments.items()],
         [helper.make_tensor_value_info("y", TYPES[result], None)],
         [numpy_helper.from_array(np.asarray(c), name) for c, name in zip(constants, names)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return lambda: session.run(None, {"x": x})
+    return lambda: session.run(None, arguments)
 
 
 def matmul(m, k, n):
     return node("MatMul", normal(m, k), [normal(k, n)])
+
+
+def free_matmul(m, k, n):
+    return node("MatMul", [normal(m, k), normal(k, n)])
 
 
 def layer_norm():
@@ -57,4 +62,4 @@ ROWS = {
     "argmax": lambda: node("ArgMax", normal(*SQUARE), result="int64", axis=-1, keepdims=0),
     "matmul_random": lambda: over_shapes(matmul),
     "matmul_s8_2048x2048x2048": lambda: bytes_product(2048),
-} | {name: lambda s=shape: matmul(*s) for name, shape in MATMULS.items()}
+} | {name: lambda s=shape, f=free_matmul if "_free_" in name else matmul: f(*s) for name, shape in MATMULS.items()}
