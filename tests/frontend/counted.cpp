@@ -37,34 +37,34 @@ using ReadWriteLock = int(pthread_rwlock_t*);
 // dlsym itself may ask for memory, so the C library's functions are called by their other names.
 extern "C" {
 
-void* __libc_malloc(size_t bytes);
-void* __libc_calloc(size_t count, size_t bytes);
-void* __libc_realloc(void* block, size_t bytes);
-void* __libc_memalign(size_t alignment, size_t bytes);
+void* libc_malloc(size_t bytes) __asm__("__libc_malloc");
+void* libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
+void* libc_realloc(void* block, size_t bytes) __asm__("__libc_realloc");
+void* libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
 
 void* malloc(size_t bytes) {
   ++tenon::allocation_count;
-  return __libc_malloc(bytes);
+  return libc_malloc(bytes);
 }
 
 void* calloc(size_t count, size_t bytes) {
   ++tenon::allocation_count;
-  return __libc_calloc(count, bytes);
+  return libc_calloc(count, bytes);
 }
 
 void* realloc(void* block, size_t bytes) {
   ++tenon::allocation_count;
-  return __libc_realloc(block, bytes);
+  return libc_realloc(block, bytes);
 }
 
 void* aligned_alloc(size_t alignment, size_t bytes) {
   ++tenon::allocation_count;
-  return __libc_memalign(alignment, bytes);
+  return libc_memalign(alignment, bytes);
 }
 
 int posix_memalign(void** block, size_t alignment, size_t bytes) {
   ++tenon::allocation_count;
-  *block = __libc_memalign(alignment, bytes);
+  *block = libc_memalign(alignment, bytes);
   return *block == nullptr ? ENOMEM : 0;
 }
 
