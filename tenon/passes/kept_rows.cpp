@@ -77,18 +77,17 @@ void keep_row(KernelFrame& frame, const ir::Value& value, const ops::Index& inde
   const uint32_t row = frame.builder().add_scratch("row", value.dtype(), frame.body().shape.back());
   const auto kept = std::make_shared<bool>(false);
   const auto loads = std::make_shared<bool>(false);
-  frame.context().set_element(
-      value, [&frame, value, before, row, kept, loads](std::span<const Val> at) {
-        kir::Builder& b = frame.builder();
-        if (*kept || *loads) return b.load(row, at.back());
-        const ir::Node& node = *value.node;
-        *loads = true;
-        before(at.back());
-        *loads = false;
-        Val computed = node.op->lower(frame.context(), node, value.index, at);
-        b.store(row, at.back(), computed);
-        return computed;
-      });
+  frame.context().set_element(value,
+                              [&frame, value, before, row, kept, loads](std::span<const Val> at) {
+                                kir::Builder& b = frame.builder();
+                                if (*kept || *loads) return b.load(row, at.back());
+                                *loads = true;
+                                before(at.back());
+                                *loads = false;
+                                Val computed = frame.context().computed(value, at);
+                                b.store(row, at.back(), computed);
+                                return computed;
+                              });
   const ir::Value reduction = reduction_of(frame.body(), value);
   ops::Index at = index;
   if (reduction.shape().size() > index.size()) at.push_back(frame.builder().i64(0));

@@ -4,7 +4,6 @@
 #include <memory>
 #include <numeric>
 
-#include "tenon/ir/op_def.h"
 #include "tenon/passes/blocking.h"
 #include "tenon/passes/columns.h"
 #include "tenon/passes/inner_loops.h"
@@ -96,7 +95,7 @@ class Columns {
         Val place = place_of(at);
         if (state->kept) return b_.load(slot, place);
         state->touched = true;
-        Val computed = compute(value, at);
+        Val computed = frame_.context().computed(value, at);
         b_.store(slot, place, computed);
         return computed;
       });
@@ -115,13 +114,6 @@ class Columns {
       row = b_.add(b_.mul(row, b_.dim(shape_[i])), at[i]);
     }
     return b_.add(b_.mul(row, b_.i64(width_)), b_.sub(at[lane_], first_));
-  }
-
-  Val compute(const ir::Value& value, std::span<const Val> at) {
-    if (const auto buffer = frame_.context().buffer_of(value)) {
-      return b_.load(*buffer, ops::flatten_index(b_, value.shape(), at));
-    }
-    return value.node->op->lower(frame_.context(), *value.node, value.index, at);
   }
 
   void strip(const ops::Index& outer, Val j) {

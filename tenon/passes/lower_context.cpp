@@ -65,6 +65,10 @@ int GroupContext::predicate_depth() {
 
 Val GroupContext::compute(const ir::Value& value, std::span<const Val> index) {
   if (auto it = elements_.find(value); it != elements_.end()) return it->second(index);
+  return computed(value, index);
+}
+
+Val GroupContext::computed(const ir::Value& value, std::span<const Val> index) {
   if (auto it = buffers_.find(value); it != buffers_.end()) return load(value, it->second, index);
   const ir::Node& node = *value.node;
   if (is_scalar_constant(node)) return scalar_constant(node);

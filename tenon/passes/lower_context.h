@@ -36,6 +36,8 @@ class GroupContext : public ops::LowerContext {
 
   // Replaces or adds a stand-in; what was remembered is forgotten.
   void set_element(const ir::Value& value, ElementFn element);
+  // What a stand-in stands for: the element from memory or from the value's operation.
+  kir::Val computed(const ir::Value& value, std::span<const kir::Val> index);
 
  private:
   struct Key {

@@ -76,16 +76,6 @@ double tolerance(DType dtype) {
                                 : 6e-2;
 }
 
-ir::GraphPtr graph_of(const Value& x, const Value& result) {
-  ir::Graph made;
-  made.name = "f";
-  made.params = {x};
-  made.param_names = {"x"};
-  made.writable = {false};
-  made.results = {result};
-  return std::make_shared<const ir::Graph>(std::move(made));
-}
-
 passes::Lowered lowered_of(const ir::GraphPtr& graph) {
   passes::Options options;
   options.verify = true;

@@ -34,13 +34,7 @@ ir::Value parameter(DType dtype, const Shape& shape) {
 
 // Compares the lowered graph of `result`, a function of `x` alone, with its evaluation bit for bit.
 void check(const ir::Value& x, const ir::Value& result, const Literal& argument) {
-  ir::Graph made;
-  made.name = "f";
-  made.params = {x};
-  made.param_names = {"x"};
-  made.writable = {false};
-  made.results = {result};
-  const auto graph = std::make_shared<const ir::Graph>(std::move(made));
+  const ir::GraphPtr graph = graph_of(x, result);
   const Literal in[] = {argument};
   passes::Options options;
   options.verify = true;

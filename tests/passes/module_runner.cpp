@@ -162,6 +162,16 @@ std::vector<std::byte*> pointers(std::vector<Literal>& literals) {
 
 }  // namespace
 
+ir::GraphPtr graph_of(const ir::Value& x, const ir::Value& result) {
+  ir::Graph made;
+  made.name = "f";
+  made.params = {x};
+  made.param_names = {"x"};
+  made.writable = {false};
+  made.results = {result};
+  return std::make_shared<const ir::Graph>(std::move(made));
+}
+
 std::vector<Literal> run_module(const passes::Lowered& lowered, const ir::Graph& graph,
                                 std::span<const Literal> arguments, const Externals& externals) {
   Runner runner(lowered, graph, arguments);

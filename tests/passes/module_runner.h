@@ -11,6 +11,9 @@
 
 namespace tenon::passes_test {
 
+// A graph of one parameter and one result.
+ir::GraphPtr graph_of(const ir::Value& x, const ir::Value& result);
+
 using Externals = std::map<std::string, Literal>;
 
 // `graph` is what was lowered. Returns what interp::run(graph) returns: results, then the new
